@@ -75,7 +75,9 @@ struct Target {
   // the order in which they were issued, and ranks that start operations of several communicators in different orders
   // wait for each other for ever.
   bool orders_communications = false;
-  bool has_epilogues = true;    // generated code that works on the result of a product may be part of its launch
+  bool has_epilogues = true;  // generated code that works on the result of a product may be part of its launch
+  // Epilogues of kernels/registry/product_epilogue.h that a library computes with some products: `needs` says which.
+  std::vector<std::string_view> library_epilogues = {};
   bool leaves_rows_out = true;  // code and kernels may take a count of rows that they read on the device
   std::optional<Packing> packing = {};
   std::optional<ProductAlignment> product_alignment = {};

@@ -5,6 +5,7 @@
 #include "compiler/Check/JsonText.h"
 #include "compiler/Check/MemoryTimeline.h"
 #include "compiler/Check/ValidRowsOf.h"
+#include "kernels/registry/product_epilogue.h"
 #include "runtime/plan/plan_view.h"
 
 #include "absl/strings/str_format.h"
@@ -238,6 +239,11 @@ private:
                       {"flops", kernel.flops()},
                       {"bytes", kernel.bytes_moved()},
                       {"arguments", arguments}});
+      for (uint32_t a = 0; a < SizeOf(kernel.attributes()); ++a) {
+        const fbs::Attribute &attribute = *kernel.attributes()->Get(a);
+        if (attribute.text() && attribute.name()->string_view() == kernels::kEpilogue)
+          json.back()["epilogue"] = name(attribute.text());
+      }
       // Before it is bound, nobody knows that a registered kernel has the arguments that are named.
       if (const auto rows = validRowsOf(kernel))
         json.back()["valid_rows"] = {{"count", rows->count}, {"arguments", rows->arguments}};
@@ -286,6 +292,8 @@ std::string bowline::layOutKernels(const Json &kernels) {
     absl::StrAppendFormat(&out, "%s (%s): %s launches, %g flops and %g bytes each\n", text(kernel["name"]),
                           text(kernel["origin"]), text(kernel["launches"]), kernel["flops"].get<double>(),
                           kernel["bytes"].get<double>());
+    if (kernel.contains("epilogue"))
+      absl::StrAppend(&out, "  with the epilogue ", text(kernel["epilogue"]), " of a library\n");
     if (kernel.contains("grid"))
       absl::StrAppend(&out, "  blocks ", text(kernel["grid"]["blocks"]), " of threads ",
                       text(kernel["grid"]["threads"]), ", code: ", text(kernel["code"]), "\n");

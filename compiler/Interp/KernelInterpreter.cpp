@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Interp/KernelInterpreter.h"
+#include "compiler/Interp/ProductEpilogueBody.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/ValidRows.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -127,7 +128,16 @@ FailureOr<Block *> KernelInterpreter::operationOf(Operation *user, plan::KernelO
   auto inBody = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), body);
   SmallVector<Value> results;
   auto name = operationOfKernel(context, *kernel.getRegistered());
-  if (!name || failed(name->getInterface<KernelModel>()->buildFromKernel(inBody, use, body->getArguments(), results))) {
+  // The epilogue of a library starts, as a generated one does, from what the kernel computes in f32.
+  const kernels::ProductEpilogue *epilogue = libraryEpilogueOf(use.config);
+  use.hasEpilogue |= epilogue != nullptr;
+  LogicalResult built =
+      name ? name->getInterface<KernelModel>()->buildFromKernel(inBody, use, body->getArguments(), results) : failure();
+  if (succeeded(built) && epilogue) {
+    Value product = results.pop_back_val();
+    built = buildProductEpilogue(inBody, use, *epilogue, product, body->getArguments(), results);
+  }
+  if (failed(built)) {
     function = nullptr;
     return user->emitOpError("runs kernel @") << kernel.getName() << ", and '" << *kernel.getRegistered()
                                               << "' with this configuration has no meaning here";

@@ -139,6 +139,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [=] { return createAlignProducts(alignProductsOptions(options)); });
   step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
        [] { return createRepeatActivations(); });
+  if (!options.target->library_epilogues.empty())
+    step("library-sums", Phase::Fuse, "before sums join groups, of which the rest may be an epilogue then", true,
+         [] { return createLibrarySums(); });
   step("split-column-reductions", Phase::Fuse, "so that sums over rows join the groups of what they sum", true,
        [=] { return createSplitColumnReductions(splitColumnReductionsOptions(options)); });
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
@@ -147,6 +150,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   if (options.target->has_epilogues)
     step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
          [] { return createFuseEpilogues(); });
+  if (!options.target->library_epilogues.empty())
+    step("library-epilogues", Phase::Fuse, "groups that a library computes with a product become part of it", true,
+         [] { return createLibraryEpilogues(); });
   if (options.training) {
     step("early-writes", Phase::Fuse, "gradients are added up when they are there, not all at the end", true,
          [] { return createEarlyWrites(); });

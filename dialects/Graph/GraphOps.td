@@ -257,17 +257,24 @@ def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImp
     graph.valid_rows; the others have rows. Those behind the count are neither read nor computed: there a result has no
     value, and nobody may use it. One operation with a kernel in the body is a call of its form that leaves rows out.
 
-    **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `valid_rows`: the
+    `epilogue` is that of a library which computes the contraction, with which the body begins, and the rest of the body
+    with it (kernels/registry/product_epilogue.h). Inputs and results are in the order of that kernel's arguments.
+
+    **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `epilogue`: the
+    body begins with a contraction, and there are no `valid_rows`. With `valid_rows`: the
     count is i32 with one dimension; what is named behind it, all different, has the same first dimension; where the
     body becomes code, all results are named, and are floating-point tensors of several rows, each of several elements.
   }];
-  let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows);
+  let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows,
+                   OptionalAttr<StrAttr>:$epilogue);
   let results = (outs Variadic<Graph_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs), [{
-    build($_builder, $_state, outputs, inputs, ::mlir::DenseI64ArrayAttr());
+    build($_builder, $_state, outputs, inputs, ::mlir::DenseI64ArrayAttr(), ::mlir::StringAttr());
   }]>];
-  let assemblyFormat = "`(` $inputs `)` (`rows` $valid_rows^)? attr-dict `:` functional-type($inputs, $outputs) $body";
+  let assemblyFormat = [{
+    `(` $inputs `)` (`rows` $valid_rows^)? (`epilogue` $epilogue^)? attr-dict `:` functional-type($inputs, $outputs) $body
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The contraction, with the first inputs, that the other operations are the epilogue of; null where there is none.

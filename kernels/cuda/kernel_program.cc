@@ -9,12 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/attention_program.h"
+#include "kernels/cuda/matmul_program.h"
 #include "kernels/registry/data_check.h"
+#include "kernels/registry/product_epilogue.h"
 #include "kernels/registry/valid_rows.h"
 #include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/grouped_signature.h"
-#include "kernels/signatures/matmul_signature.h"
 #include "kernels/signatures/random_signature.h"
 #include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
@@ -296,30 +297,6 @@ Program CheckIdsProgram(const Signature& signature) {
   return CheckProgram("bowline_check_ids", ParseCheckIds(signature));
 }
 
-// A library's products are faster with workspace, and small ones do not need much. They do with what there is.
-Program MatmulProgram(const Signature& signature) {
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
-  if (signature.has_epilogue) {
-    return Refuse(signature,
-                  "has an epilogue, which is generated for processors; compile for the CUDA device, which "
-                  "computes it in a kernel of its own");
-  }
-  if (shape.b_packed) {
-    return Refuse(signature,
-                  "'b_packed' is a form of matrices for processors; compile for the CUDA device, or with "
-                  "--disable-step pack-weights");
-  }
-  constexpr double kLargeProduct = 1e9;  // floating-point operations
-  const double operations = 2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
-                            static_cast<double>(shape.n) * static_cast<double>(shape.k);
-  const size_t wanted = size_t{operations >= kLargeProduct ? 32u : 4u} << 20;
-  const size_t scratch = std::min(wanted, signature.scratch_limit / 256 * 256);
-  return KernelProgram{scratch,
-                       {},
-                       {{shape.batch, shape.m, shape.n, shape.k, shape.a, shape.b, shape.c, shape.accumulate,
-                         shape.operands, shape.result}}};
-}
-
 }  // namespace
 
 Parameter Parameter::F32(float value) { return {Kind::kConstant, 0, 4, std::bit_cast<uint32_t>(value)}; }
@@ -342,7 +319,8 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
       {"grouped_matmul", {&GroupedMatmulProgram, {"transposed", kLeavesRowsOut}}},
       {"grouped_outer", {&GroupedOuterProgram, {}}},
       {"matmul",
-       {&MatmulProgram, {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"}}},
+       {&MatmulProgram,
+        {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed", kEpilogue}}},
       {"random_normal",
        {&NormalProgram, {"seed", "key", "mean", "stddev", "global_shape", "offsets", "sharded_dims", "padded"}}},
       {"random_uniform", {&UniformProgram, {"seed", "key", "lo", "hi", "global_shape", "offsets", "sharded_dims"}}},

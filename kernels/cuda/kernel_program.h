@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/registry/product_epilogue.h"
 #include "kernels/registry/registry.h"
 #include "kernels/signatures/attention_shape.h"
 
@@ -53,6 +54,11 @@ struct LibraryProduct {
   std::array<int64_t, 3> a = {}, b = {}, c = {};  // strides of [batch, m, k], [batch, k, n], [batch, m, n]
   bool accumulate = false;
   DType operands = DType::kF32, result = DType::kF32;
+  // What the library computes with it, of which result_argument and the next two are arguments of the kernel.
+  const ProductEpilogue* epilogue = nullptr;
+  int result_argument = 2;
+  int vector_argument = -1;  // the bias, or sums
+  int matrix_argument = -1;  // the input of the gradient of GELU, or that of GELU, which is kept; rows of n elements
 };
 
 // Attention, which a library may compute in place of the launches, with the same arguments and within the workspace.

@@ -18,6 +18,13 @@ void Matmul(int64_t batch, int64_t m, int64_t n, int64_t k, const std::array<int
             const std::array<int64_t, 3>& b_strides, const std::array<int64_t, 3>& c_strides, bool accumulate,
             const Tensor& a, const Tensor& b, Tensor& c);
 
+// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016), and its derivative.
+double Gelu(double x);
+double GeluSlope(double x);
+
+// sums[rows] = sum_k matrix[rows, k] at the given strides, in elements.
+Tensor SumsOverK(int64_t rows, int64_t k, int64_t row_stride, int64_t k_stride, const Tensor& matrix);
+
 struct AttentionSize {
   int64_t batch, queries, keys, heads, kv_heads, head_dim;
   bool causal;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/registry/product_epilogue.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -114,6 +115,11 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
 
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
   MatmulShape s;
+  if (signature.Find(kEpilogue) != nullptr) {
+    return Refuse(signature,
+                  "has the attribute 'epilogue', which names what a library computes with products; this device "
+                  "has none: compile for it");
+  }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.accumulate, Flag(signature, "accumulate"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b_packed, Flag(signature, "b_packed"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckTypes(signature, s.accumulate));

@@ -11,14 +11,10 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Fusion/FusionGroups.h"
+#include "passes/Fusion/Traffic.h"
 
 using namespace mlir;
 using namespace bowline;
-
-static int64_t bytesOfTensor(Value value) {
-  RankedTensorType type = graph::tensorType(value);
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
 
 static bool hasEpilogueElements(Value value) { return isComputedIn(graph::tensorType(value).getElementType()); }
 

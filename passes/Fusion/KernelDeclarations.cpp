@@ -11,6 +11,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/KernelSignature.h"
 #include "passes/Fusion/EpilogueBody.h"
+#include "passes/Fusion/ProductCall.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -100,7 +101,8 @@ static double flopsOfFusion(graph::FusionOp fusion) {
 std::string KernelDeclarations::contentOf(graph::FusionOp fusion) {
   std::string content;
   llvm::raw_string_ostream stream(content);
-  stream << fusion->getOperandTypes() << fusion->getResultTypes() << fusion.getValidRowsAttr();
+  stream << fusion->getOperandTypes() << fusion->getResultTypes() << fusion.getValidRowsAttr()
+         << fusion.getEpilogueAttr();
   for (Operation &op : fusion.getBody().front())
     op.print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
   return content;
@@ -127,6 +129,18 @@ FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusio
   for (Type type : body.getResultTypes())
     add(plan::Access::Write, type);
   if (failed(describe(kernel, fusion, name, config, arguments, {flopsOfFusion(fusion), totalBytes(arguments)})))
+    return failure();
+  return byContent[content] = kernel;
+}
+
+FailureOr<plan::KernelOp> KernelDeclarations::withLibraryEpilogue(graph::FusionOp fusion) {
+  ProductCall product = productCallOf(fusion);
+  std::string content = contentOf(fusion);
+  if (plan::KernelOp known = byContent.lookup(content))
+    return known;
+  plan::KernelOp kernel = declare(product.kernel, builder.getUnknownLoc());
+  if (failed(describe(kernel, fusion, product.kernel, product.config, product.arguments,
+                      {flopsOf(fusion), totalBytes(product.arguments)})))
     return failure();
   return byContent[content] = kernel;
 }

@@ -35,6 +35,9 @@ public:
   llvm::FailureOr<plan::KernelOp> withEpilogue(graph::FusionOp fusion, llvm::StringRef name,
                                                mlir::DictionaryAttr config);
 
+  /// A kernel of the registry that computes all of `fusion`, which has the epilogue of a library.
+  llvm::FailureOr<plan::KernelOp> withLibraryEpilogue(graph::FusionOp fusion);
+
   /// A kernel generated from the body of `fusion`.
   plan::KernelOp generated(graph::FusionOp fusion);
 

@@ -49,6 +49,19 @@ def RepeatActivations : PhasePass<"repeat-activations", "Fuse"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
+def LibrarySums : PhasePass<"library-sums", "Fuse"> {
+  let summary = "Let a library sum operands of products";
+  let description = [{
+    Where the target's products are a library's that computes it, the sum of an operand over the dimensions that its
+    product contracts, which is the gradient of a bias beside that of its weights, becomes part of the product, which
+    reads the operand anyway. The target says for which types and sizes.
+
+    Runs before sums become parts of groups, so that what is left of these may be an epilogue itself. Remark: each sum.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def SplitColumnReductions : PhasePass<"split-column-reductions", "Fuse"> {
   let summary = "Sum rows block by block";
   let description = [{
@@ -76,6 +89,24 @@ def GroupFusions : PhasePass<"group-fusions", "Fuse"> {
   }];
   let options = [Option<"merge", "merge", "bool", "true", "Merge operations into groups of several">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
+def LibraryEpilogues : PhasePass<"library-epilogues", "Fuse"> {
+  let summary = "Let a library compute elementwise work with products";
+  let description = [{
+    Where the target's products are a library's, which computes some epilogues with them, a group becomes part of the
+    product that it works on if all of it is such an epilogue: a bias, GELU in its form with tanh, both, with what GELU
+    is applied to as a second result, or the gradient of GELU. The target says which there are, and for which types and
+    sizes. Nothing else reads the product. With `recompute selective` or `auto` GELU has no second result, because its
+    group, as it is, is computed again.
+
+    The library is given a bias in the type of the product, which a group of its own rounds; product and bias are added
+    before they are rounded.
+
+    Expects groups: runs after group-fusions. Remark: each epilogue.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
+                           "::mlir::arith::ArithDialect"];
 }
 
 def FuseEpilogues : PhasePass<"fuse-epilogues", "Fuse"> {

@@ -96,6 +96,10 @@ private:
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
       if (graph::KernelModel model = graph::kernelThatLeavesRowsOut(fusion))
         return callRegistered(op, model, withoutRows(model.kernelConfig(/*hasEpilogue=*/false)), kernels);
+      if (fusion.getEpilogue()) {
+        auto kernel = kernels.withLibraryEpilogue(fusion);
+        return failed(kernel) ? failure() : call(op, *kernel);
+      }
       auto contraction = dyn_cast_or_null<graph::KernelModel>(fusion.getContraction());
       if (!contraction)
         return call(op, kernels.generated(fusion));

@@ -29,7 +29,7 @@ public:
     SmallVector<graph::ReduceOp> sums;
     // By name: sums over rows are this operation, which others decompose into.
     getOperation().walk([&](graph::ReduceOp reduce) {
-      if (isColumnSum(reduce))
+      if (isColumnSum(reduce) && !isa<graph::FusionOp>(reduce->getParentOp()))
         sums.push_back(reduce);
     });
     for (graph::ReduceOp sum : sums)

@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace bowline;
 
-static int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
+int64_t bowline::bytesOfTensor(Value value) {
+  RankedTensorType type = graph::tensorType(value);
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
@@ -22,7 +22,7 @@ static int64_t bytesOf(Value value) {
 static int64_t bytesRead(Value value) {
   Operation *producer = value.getDefiningOp();
   if (!producer || !FusionGroups::isRepeated(producer))
-    return bytesOf(value);
+    return bytesOfTensor(value);
   int64_t bytes = 0;
   for (Value operand : producer->getOperands())
     bytes += bytesRead(operand);
@@ -37,7 +37,7 @@ int64_t bowline::trafficOf(Operation *op) {
   for (Value operand : op->getOperands())
     bytes += bytesRead(operand);
   for (Value result : op->getResults())
-    bytes += bytesOf(result);
+    bytes += bytesOfTensor(result);
   return bytes;
 }
 

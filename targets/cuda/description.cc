@@ -51,6 +51,9 @@ Target Describe() {
   target.computed_types = {ElementType::kF32, ElementType::kBF16};
   target.orders_communications = true;  // commands become CUDA graphs
   target.has_epilogues = false;
+  for (const kernels::ProductEpilogue& epilogue : kernels::kProductEpilogues) {
+    target.library_epilogues.push_back(epilogue.name);
+  }
   target.product_alignment = ProductAlignment{.row_bytes = 16, .multiple = 64, .min_size = 256};
   // Large products keep a device busy, and its memory is no cache.
   target.loss_tile_bytes = int64_t{1} << 31;

@@ -22,6 +22,9 @@ STEPS = 4
 # Times go through microseconds of a double.
 CLOCK_US = 1e-3
 
+# GPT-2 with rows of multiples of 8 elements, for which cuBLASLt keeps what GELU is applied to.
+ALIGNED = {"n_embd": 48, "n_inner": 64, "n_head": 3}
+
 
 class CudaStandIn(tools.ToolTest):
     def compile(self, model, plan, *flags):
@@ -99,6 +102,42 @@ class CudaStandIn(tools.ToolTest):
                          for way in ("forward", "backward")]
                 fallen, _ = self.train(plan, "cuda:device=0", notes=notes, BOWLINE_STAND_IN_CUDNN_REFUSES="1")
                 self.assertEqual(fallen, own)
+
+    def epilogues(self, plan):
+        """Of the products of a plan, by name."""
+        kernels = json.loads(tools.succeed("bowline-inspect", plan, "--kernels", "--json"))["kernels"]
+        return {kernel["epilogue"] for kernel in kernels if "epilogue" in kernel}
+
+    def test_losses_with_epilogues_of_the_library(self):
+        """GPT-2 on the card, with and without what cuBLASLt computes with products, and on a processor."""
+        config = json.loads((tools.MODELS / "gpt2-tiny" / "config.json").read_text())
+        model = self.folder / "aligned"
+        model.mkdir()
+        (model / "config.json").write_text(json.dumps(config | ALIGNED))
+        flags = ["--batch", "6", "--seq", "13", "--microbatches", "2"]
+        sums = {"sum_b"}
+        gelu = {"bias", "bias_gelu", "bias_gelu_kept", "gelu_gradient"}
+        # Orders of sums differ, and in bf16, whose roundings are 2^-9 of a value, where values are rounded.
+        for dtype, used, delta in (("f32", sums | {"bias"}, 1e-5), ("bf16", sums | gelu, 2e-3)):
+            with self.subTest(dtype=dtype):
+                plan = self.compile(model, self.folder / "x.plan", *flags, "--dtype", dtype)
+                self.assertEqual(self.epilogues(plan), used)
+                arguments = ["--eval-data", tools.TOKENS, "--eval-every", "2", "--eval-batches", "3"]
+                fused, _ = self.train(plan, "cuda:device=0", *arguments)
+                graphs, _ = self.train(plan, "cuda:device=0,graphs=1", *arguments)
+                self.assertEqual(graphs, fused)
+                plain = self.compile(model, self.folder / "y.plan", *flags, "--dtype", dtype,
+                                     "--disable-step", "library-epilogues", "--disable-step", "library-sums")
+                self.assertEqual(self.epilogues(plain), set())
+                without, _ = self.train(plain, "cuda:device=0", *arguments)
+                tools.succeed("bowline-compile", model, *flags, "--dtype", dtype, *tools.ONE_THREAD,
+                              "-o", self.folder / "cpu.plan")
+                processor, _ = self.train(self.folder / "cpu.plan", "cpu", *arguments)
+                for ours, *others in zip(fused, without, processor, strict=True):
+                    for key in ("loss", "eval_loss", "grad_norm"):
+                        for other in others:
+                            if key in ours:
+                                self.assertAlmostEqual(float(ours[key]), float(other[key]), delta=delta)
 
     def test_text_with_graphs_is_that_without(self):
         weights = self.folder / "weights"

@@ -20,6 +20,9 @@ LogicalResult FusionOp::verify() {
     return emitOpError("body arguments must have the types of the inputs");
   if (body.getTerminator()->getOperandTypes() != getOutputs().getTypes())
     return emitOpError("graph.yield must have the types of the results");
+  if (getEpilogue() && (!getContraction() || getValidRows()))
+    return emitOpError("has the epilogue of a library: its body must begin with a contraction that takes one, and it "
+                       "can leave out no rows");
   return verifyValidRows();
 }
 

@@ -92,7 +92,8 @@ private:
 std::vector<DetachedEpilogue> bowline::detachEpilogue(graph::FusionOp group) {
   std::vector<DetachedEpilogue> detached;
   Block &body = group.getBody().front();
-  if (!group.getContraction())
+  // What a library computed has other bits than the same as generated code.
+  if (!group.getContraction() || group.getEpilogue())
     return detached;
   Detacher detacher(group);
   for (Operation &op : body.without_terminator())

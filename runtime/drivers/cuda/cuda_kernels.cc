@@ -62,7 +62,7 @@ class RegisteredKernel : public CudaLaunchable {
           functions_[i].Launch(stream, launch.blocks, launch.threads, launch.shared_bytes, parameters.Pointers()));
     }
     for (const std::unique_ptr<Gemm>& product : products_) {
-      BOWLINE_RETURN_IF_ERROR(product->Submit(stream, arguments[0], arguments[1], arguments[2], scratch));
+      BOWLINE_RETURN_IF_ERROR(product->Submit(stream, arguments, scratch));
     }
     return absl::OkStatus();
   }

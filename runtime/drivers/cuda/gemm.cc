@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/drivers/cuda/gemm_epilogue.h"
 
 namespace bowline {
 namespace {
@@ -21,6 +22,12 @@ constexpr int kCandidates = 8;
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t TypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+std::string EpilogueText(const LibraryProduct& product) {
+  if (product.epilogue == nullptr) return "";
+  return absl::StrCat(" with the epilogue '", std::string(product.epilogue->name), "', which --disable-step ",
+                      std::string(kernels::StepOf(*product.epilogue)), " compiles without,");
+}
 
 // What every address that the operand has at some call is a multiple of.
 uint32_t AlignmentOf(DType dtype, int64_t batch_stride, int64_t begin, absl::Span<const int64_t> steps) {
@@ -57,11 +64,21 @@ class Gemm::Shape {
     BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[0], product_.operands, calls_.first));
     BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[1], product_.operands, calls_.second));
     BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[2], product_.result, calls_.result));
+    if (product_.epilogue != nullptr) {
+      BOWLINE_RETURN_IF_ERROR(DescribeEpilogue(*blas_.api, operation_, product_, calls_));
+    }
     return ChooseAlgorithm(tune);
   }
 
-  absl::Status Submit(CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b, hal::DeviceAddress c,
+  absl::Status Submit(CUstream stream, absl::Span<const hal::DeviceAddress> arguments,
                       hal::DeviceAddress scratch) const {
+    const auto argument = [&](int index) { return index < 0 ? hal::DeviceAddress{0} : arguments[index]; };
+    const Addresses own = {arguments[0],
+                           arguments[1],
+                           argument(product_.result_argument),
+                           argument(product_.vector_argument),
+                           argument(product_.matrix_argument),
+                           scratch};
     const auto& [x, y, z] = calls_.loops;
     for (int64_t i = 0; i < x.count; ++i) {
       for (int64_t j = 0; j < y.count; ++j) {
@@ -70,9 +87,11 @@ class Gemm::Shape {
             const int64_t of_a = calls_.a + i * x.a + j * y.a + l * z.a + s * calls_.sum.a;
             const int64_t of_b = calls_.b + i * x.b + j * y.b + l * z.b + s * calls_.sum.b;
             const int64_t of_c = calls_.c + i * x.c + j * y.c + l * z.c;
-            BOWLINE_RETURN_IF_ERROR(RunOnce(algorithm_, stream, Moved(a, of_a, product_.operands),
-                                            Moved(b, of_b, product_.operands), Moved(c, of_c, product_.result), scratch,
-                                            product_.accumulate || s > 0));
+            Addresses moved = own;
+            moved.a = Moved(own.a, of_a, product_.operands);
+            moved.b = Moved(own.b, of_b, product_.operands);
+            moved.c = Moved(own.c, of_c, product_.result);
+            BOWLINE_RETURN_IF_ERROR(RunOnce(algorithm_, stream, moved, product_.accumulate || s > 0));
           }
         }
       }
@@ -84,6 +103,11 @@ class Gemm::Shape {
   struct Algorithm {
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
+  };
+
+  // What a call reads and writes; 0 for what the product lacks.
+  struct Addresses {
+    hal::DeviceAddress a = 0, b = 0, c = 0, vector = 0, matrix = 0, scratch = 0;
   };
 
   static hal::DeviceAddress Moved(hal::DeviceAddress base, int64_t elements, DType dtype) {
@@ -152,31 +176,40 @@ class Gemm::Shape {
                             layouts_[1], layouts_[2], layouts_[2], preference, count, results.data(), &found);
   }
 
-  absl::Status RunOnce(const Algorithm& algorithm, CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b,
-                       hal::DeviceAddress c, hal::DeviceAddress scratch, bool accumulate) const {
+  absl::Status RunOnce(const Algorithm& algorithm, CUstream stream, const Addresses& at, bool accumulate) const {
     const float alpha = 1, beta = accumulate ? 1 : 0;
-    const auto* first = reinterpret_cast<const void*>(calls_.first_is_a ? a : b);
-    const auto* second = reinterpret_cast<const void*>(calls_.first_is_a ? b : a);
-    auto* result = reinterpret_cast<void*>(c);
-    return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmul, blas_.handle, operation_, &alpha, first, layouts_[0], second,
-                            layouts_[1], &beta, result, layouts_[2], result, layouts_[2], &algorithm.algorithm,
-                            reinterpret_cast<void*>(scratch), algorithm.workspace, stream);
+    const auto* first = reinterpret_cast<const void*>(calls_.first_is_a ? at.a : at.b);
+    const auto* second = reinterpret_cast<const void*>(calls_.first_is_a ? at.b : at.a);
+    auto* result = reinterpret_cast<void*>(at.c);
+    const auto call = [&] {
+      return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmul, blas_.handle, operation_, &alpha, first, layouts_[0], second,
+                              layouts_[1], &beta, result, layouts_[2], result, layouts_[2], &algorithm.algorithm,
+                              reinterpret_cast<void*>(at.scratch), algorithm.workspace, stream);
+    };
+    if (product_.epilogue == nullptr) return call();
+    // The addresses are part of the description, which is read when the call is issued.
+    const std::lock_guard<std::mutex> lock(operation_mutex_);
+    BOWLINE_RETURN_IF_ERROR(PointEpilogue(*blas_.api, operation_, product_, at.vector, at.matrix));
+    return call();
   }
 
   absl::Status TakeFastest(const std::vector<Algorithm>& candidates);
-  absl::StatusOr<float> Measure(const Algorithm& algorithm, CUstream stream,
-                                const std::array<CUdeviceptr, 4>& memory) const;
+  // Memory of A, B and C, of the epilogue's vector and matrix, and of the workspace.
+  using Memory = std::array<CUdeviceptr, 6>;
+  absl::StatusOr<float> Measure(const Algorithm& algorithm, CUstream stream, const Memory& memory) const;
 
-  // What a call of this shape reads or writes, in bytes: of A, B and C.
-  std::array<size_t, 3> CallBytes() const {
+  // What a call of this shape reads or writes, in bytes: of A, B and C, and of the epilogue's vector and matrix.
+  std::array<size_t, 5> CallBytes() const {
     const auto bytes = [&](const ColumnMajor& matrix, DType dtype) {
       const int64_t last =
           (calls_.batch - 1) * matrix.batch_stride + (matrix.columns - 1) * matrix.leading + matrix.rows;
       return static_cast<size_t>(last) * kernels::SizeOf(dtype);
     };
     const size_t first = bytes(calls_.first, product_.operands), second = bytes(calls_.second, product_.operands);
-    return {calls_.first_is_a ? first : second, calls_.first_is_a ? second : first,
-            bytes(calls_.result, product_.result)};
+    const size_t result = bytes(calls_.result, product_.result);
+    const auto vector = static_cast<size_t>(std::max(calls_.m, calls_.n)) * kernels::SizeOf(product_.result);
+    return {calls_.first_is_a ? first : second, calls_.first_is_a ? second : first, result,
+            product_.vector_argument < 0 ? 0 : vector, product_.matrix_argument < 0 ? 0 : result};
   }
 
   CudaCard* card_;
@@ -186,6 +219,7 @@ class Gemm::Shape {
   uint64_t scratch_bytes_;
   cublasComputeType_t compute_;
   cublasLtMatmulDesc_t operation_ = nullptr;
+  mutable std::mutex operation_mutex_;                  // of the epilogue's addresses in it
   std::array<cublasLtMatrixLayout_t, 3> layouts_ = {};  // the layouts of first, second, result
   Algorithm algorithm_ = {};
 };
@@ -198,7 +232,8 @@ absl::Status Gemm::Shape::TakeFastest(const std::vector<Algorithm>& candidates) 
       return std::tuple(m.rows, m.columns, m.leading, m.batch_stride, m.transposed);
     };
     return std::tuple(card_, product_.operands, product_.result, product_.accumulate, compute_, scratch_bytes_,
-                      Alignments(), calls_.batch, of(calls_.first), of(calls_.second), of(calls_.result));
+                      product_.epilogue, Alignments(), calls_.batch, of(calls_.first), of(calls_.second),
+                      of(calls_.result));
   }();
   static std::mutex mutex;
   static auto* const chosen = new std::map<decltype(key), Algorithm>();
@@ -208,11 +243,11 @@ absl::Status Gemm::Shape::TakeFastest(const std::vector<Algorithm>& candidates) 
     return absl::OkStatus();
   }
   const CudaApi& api = card_->api();
-  std::array<CUdeviceptr, 4> memory = {};
+  Memory memory = {};
   CUstream stream = nullptr;
   size_t workspace = 0;
   for (const Algorithm& candidate : candidates) workspace = std::max(workspace, candidate.workspace);
-  const std::array<size_t, 3> operands = CallBytes();
+  const std::array<size_t, 5> operands = CallBytes();
   const absl::Status status = [&]() -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, 0));
     for (size_t i = 0; i < memory.size(); ++i) {
@@ -242,15 +277,15 @@ absl::Status Gemm::Shape::TakeFastest(const std::vector<Algorithm>& candidates) 
   return absl::OkStatus();
 }
 
-absl::StatusOr<float> Gemm::Shape::Measure(const Algorithm& algorithm, CUstream stream,
-                                           const std::array<CUdeviceptr, 4>& memory) const {
+absl::StatusOr<float> Gemm::Shape::Measure(const Algorithm& algorithm, CUstream stream, const Memory& memory) const {
   const CudaApi& api = card_->api();
   std::array<CUevent, 2> events = {};
   std::array<float, 3> times = {};
   const absl::Status status = [&]() -> absl::Status {
     for (CUevent& event : events) BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuEventCreate, &event, CU_EVENT_DEFAULT));
     const auto run = [&] {
-      return RunOnce(algorithm, stream, memory[0], memory[1], memory[2], memory[3], product_.accumulate);
+      return RunOnce(algorithm, stream, {memory[0], memory[1], memory[2], memory[3], memory[4], memory[5]},
+                     product_.accumulate);
     };
     BOWLINE_RETURN_IF_ERROR(run());  // loads its code
     for (float& time : times) {
@@ -284,17 +319,17 @@ absl::StatusOr<std::unique_ptr<Gemm>> Gemm::Create(CudaCard* card, const Library
     if (!status.ok()) {
       return Annotate(status, absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k,
                                            "] and [", product.k, ", ", product.n, "] in ", NameOf(product.operands),
-                                           " by cuBLASLt ", blas.api->cublasLtGetVersion()));
+                                           EpilogueText(product), " by cuBLASLt ", blas.api->cublasLtGetVersion()));
     }
     gemm->shapes_.push_back(std::move(shape));
   }
   return gemm;
 }
 
-absl::Status Gemm::Submit(CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b, hal::DeviceAddress c,
+absl::Status Gemm::Submit(CUstream stream, absl::Span<const hal::DeviceAddress> arguments,
                           hal::DeviceAddress scratch) const {
   for (const std::unique_ptr<Shape>& shape : shapes_) {
-    BOWLINE_RETURN_IF_ERROR(shape->Submit(stream, a, b, c, scratch));
+    BOWLINE_RETURN_IF_ERROR(shape->Submit(stream, arguments, scratch));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "runtime/drivers/cuda/cuda_card.h"
 #include "runtime/drivers/cuda/gemm_layout.h"
 #include "runtime/hal/memory.h"
@@ -26,7 +27,8 @@ class Gemm {
   static absl::StatusOr<std::unique_ptr<Gemm>> Create(CudaCard* card, const kernels::cuda::LibraryProduct& product,
                                                       size_t scratch_bytes, const GemmOptions& options);
 
-  absl::Status Submit(CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b, hal::DeviceAddress c,
+  // `arguments` are those of the kernel, of which the product says which are its own. From any thread.
+  absl::Status Submit(CUstream stream, absl::Span<const hal::DeviceAddress> arguments,
                       hal::DeviceAddress scratch) const;
 
  private:

@@ -1253,6 +1253,18 @@ graph.func @f(%x: tensor<2x5xf32>, %y: tensor<2xi32>, %l: tensor<2xf32>, %g: ten
 
 // -----
 
+graph.func @f(%x: tensor<6xf32>) -> tensor<6xf32> {
+  // expected-error@+1 {{has the epilogue of a library: its body must begin with a contraction that takes one, and it can leave out no rows}}
+  %0 = graph.fusion(%x) epilogue "bias" : (tensor<6xf32>) -> tensor<6xf32> {
+  ^bb0(%a: tensor<6xf32>):
+    %1 = arith.negf %a : tensor<6xf32>
+    graph.yield %1 : tensor<6xf32>
+  }
+  graph.return %0 : tensor<6xf32>
+}
+
+// -----
+
 // A fusion's arguments are its inputs.
 graph.func @f(%x: tensor<6xf32>) {
   // expected-error @+1 {{body arguments must have the types of the inputs}}

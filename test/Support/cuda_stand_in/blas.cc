@@ -1,12 +1,15 @@
 // A stand-in for cuBLASLt (libcublasLt.so.13), for tests of the cuda driver on machines without a card: the functions
 // that it calls, with products as loops in f64 over matrices stored column by column, on the stand-in for the driver.
-// It refuses what cuBLASLt refuses: leading dimensions that are too small, workspace beyond the limit that was stated.
+// It refuses what cuBLASLt refuses: leading dimensions that are too small, workspace beyond the limit that was stated,
+// epilogues without their vector or matrix, and such matrices with leading dimensions that are no multiple of 8.
 
 #include <cublasLt.h>
 #include <cuda.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numbers>
 
 #include "test/Support/cuda_stand_in/stand_in.h"
 
@@ -15,6 +18,14 @@ namespace {
 struct Operation {
   cublasComputeType_t compute;
   int32_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
+  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  void *bias = nullptr, *aux = nullptr;
+  int64_t aux_leading = 0;
+
+  bool HasBias() const { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+  bool HasGelu() const { return (epilogue & CUBLASLT_EPILOGUE_GELU) != 0; }
+  bool HasAux() const { return (epilogue & 128) != 0; }
+  bool HasSums() const { return epilogue == CUBLASLT_EPILOGUE_BGRADA || epilogue == CUBLASLT_EPILOGUE_BGRADB; }
 };
 struct Layout {
   cudaDataType type;
@@ -65,18 +76,48 @@ bool Fits(const Layout& layout, bool transposed, uint64_t rows, uint64_t columns
          (transposed ? layout.columns : layout.rows) == rows && (transposed ? layout.rows : layout.columns) == columns;
 }
 
+// As the library's epilogues have them, which is the form with tanh.
+double TanhOf(double x) { return std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }
+double Gelu(double x) { return 0.5 * x * (1 + TanhOf(x)); }
+double GeluGradient(double x) {
+  const double t = TanhOf(x), inner = std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * x * x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
+}
+
 struct Product {
   Operation operation;
   Layout first, second, result;
-  const void *a, *b;
-  void* c;
-  float alpha, beta;
+  const void *a = nullptr, *b = nullptr;
+  void* c = nullptr;
+  float alpha = 1, beta = 0;
 
   bool IsLegal() const {
     const uint64_t k = operation.first == CUBLAS_OP_T ? first.rows : first.columns;
     return Fits(first, operation.first == CUBLAS_OP_T, result.rows, k, result.batch) &&
            Fits(second, operation.second == CUBLAS_OP_T, k, result.columns, result.batch) &&
-           Fits(result, false, result.rows, result.columns, result.batch) && result.batch >= 1 && result.batch <= 65535;
+           Fits(result, false, result.rows, result.columns, result.batch) && result.batch >= 1 &&
+           result.batch <= 65535 && HasLegalEpilogue();
+  }
+
+  bool HasLegalEpilogue() const {
+    switch (operation.epilogue) {
+      case CUBLASLT_EPILOGUE_DEFAULT:
+        return true;
+      case CUBLASLT_EPILOGUE_BIAS:
+      case CUBLASLT_EPILOGUE_GELU:
+      case CUBLASLT_EPILOGUE_GELU_BIAS:
+      case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+      case CUBLASLT_EPILOGUE_DGELU:
+      case CUBLASLT_EPILOGUE_BGRADA:
+      case CUBLASLT_EPILOGUE_BGRADB:
+        break;
+      default:
+        return false;  // none that the driver asks for
+    }
+    const bool aux = operation.HasAux();
+    return result.batch == 1 && ((!operation.HasBias() && !operation.HasSums()) || operation.bias != nullptr) &&
+           (!aux || (operation.aux != nullptr && operation.aux_leading % 8 == 0 &&
+                     operation.aux_leading >= static_cast<int64_t>(result.rows)));
   }
 
   void Run() const {
@@ -90,9 +131,35 @@ struct Product {
             sum += Read(first, a, At(first, t1, batch, i, l)) * Read(second, b, At(second, t2, batch, l, j));
           }
           const int64_t at = At(result, false, batch, i, j);
-          Write(result, c, at, alpha * sum + (beta == 0 ? 0 : beta * Read(result, c, at)));
+          Write(result, c, at, Finished(alpha * sum + (beta == 0 ? 0 : beta * Read(result, c, at)), i, j));
         }
       }
+    }
+    if (operation.HasSums()) WriteSums(k);
+  }
+
+  // What the epilogue makes of an element.
+  double Finished(double x, int64_t i, int64_t j) const {
+    const int64_t at = i + j * operation.aux_leading;
+    if (operation.HasBias()) x += Read(result, operation.bias, i);
+    if (operation.epilogue == CUBLASLT_EPILOGUE_DGELU) return x * GeluGradient(Read(result, operation.aux, at));
+    if (operation.HasAux()) Write(result, operation.aux, at, x);
+    return operation.HasGelu() ? Gelu(x) : x;
+  }
+
+  // Over k: of the first operand for each row of the result, or of the second one for each column.
+  void WriteSums(int64_t k) const {
+    const bool of_first = operation.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+    const Layout& layout = of_first ? first : second;
+    const bool transposed = (of_first ? operation.first : operation.second) == CUBLAS_OP_T;
+    const auto count = static_cast<int64_t>(of_first ? result.rows : result.columns);
+    for (int64_t i = 0; i < count; ++i) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l) {
+        sum += Read(layout, of_first ? a : b,
+                    of_first ? At(layout, transposed, 0, i, l) : At(layout, transposed, 0, l, i));
+      }
+      Write(result, operation.bias, i, sum);
     }
   }
 };
@@ -121,10 +188,28 @@ STAND_IN cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t made) {
 STAND_IN cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t made,
                                                        cublasLtMatmulDescAttributes_t attribute, const void* value,
                                                        size_t bytes) {
-  const bool first = attribute == CUBLASLT_MATMUL_DESC_TRANSA;
-  if (bytes != 4 || (!first && attribute != CUBLASLT_MATMUL_DESC_TRANSB)) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(first ? &Of<Operation>(made).first : &Of<Operation>(made).second, value, bytes);
-  return CUBLAS_STATUS_SUCCESS;
+  Operation& operation = Of<Operation>(made);
+  const auto set = [&](auto& field) {
+    if (bytes != sizeof(field)) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&field, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return set(operation.first);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return set(operation.second);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return set(operation.epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return set(operation.bias);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+      return set(operation.aux);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+      return set(operation.aux_leading);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
 }
 
 STAND_IN cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows,
@@ -215,7 +300,9 @@ STAND_IN cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t op
                            *static_cast<const float*>(beta)};
   if (!product.IsLegal()) return CUBLAS_STATUS_NOT_SUPPORTED;
   const bowline::stand_in::Held held({reinterpret_cast<CUdeviceptr>(a), reinterpret_cast<CUdeviceptr>(b),
-                                      reinterpret_cast<CUdeviceptr>(d), reinterpret_cast<CUdeviceptr>(workspace)});
+                                      reinterpret_cast<CUdeviceptr>(d), reinterpret_cast<CUdeviceptr>(workspace),
+                                      reinterpret_cast<CUdeviceptr>(product.operation.bias),
+                                      reinterpret_cast<CUdeviceptr>(product.operation.aux)});
   const CUresult issued =
       bowline::stand_in::Issue(reinterpret_cast<CUstream>(stream), [product, held, workspace, workspace_bytes] {
         if (!held.IsAlive()) return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -48,6 +48,24 @@ Signature Matmul(int64_t m, int64_t n, int64_t k, DType operands, DType result) 
           {In({m, k}, operands), In({k, n}, operands), Out({m, n}, result)}};
 }
 
+// With an epilogue of kProductEpilogues.
+Signature WithEpilogue(const ProductEpilogue& epilogue, int64_t m, int64_t n, int64_t k, DType operands, DType result) {
+  Signature signature = Matmul(m, n, k, operands, result);
+  signature.attributes.back() = {"epilogue", {}, {}, std::string(epilogue.name)};
+  const TensorSpec c = signature.arguments.back();
+  signature.arguments.pop_back();
+  if (epilogue.bias) signature.arguments.push_back(In({n}, result));
+  if (epilogue.gradient) signature.arguments.push_back(In({m, n}, result));
+  signature.arguments.push_back(c);
+  if (epilogue.keeps) signature.arguments.push_back(Out({m, n}, result));
+  if (epilogue.sums != 0) signature.arguments.push_back(Out({epilogue.sums == 'a' ? m : n}, result));
+  return signature;
+}
+
+Signature WithEpilogue(std::string_view name, int64_t m, int64_t n, int64_t k, DType operands, DType result) {
+  return WithEpilogue(*FindProductEpilogue(name), m, n, k, operands, result);
+}
+
 // Small ones and those of GPT-3 and Llama 405B.
 std::vector<Signature> Signatures() {
   std::vector<Signature> all;
@@ -236,6 +254,72 @@ TEST(CudaProgram, AttentionHasTheWorkspaceOfBothWays) {
   EXPECT_EQ(scratch(less), kDelta);
   EXPECT_EQ(scratch(Attention("attention_backward", {8, 8192, 64, 128}, {8, 8192, 8, 128}, DType::kBF16)),
             kMostWorkspace);
+}
+
+TEST(CudaProgram, EpiloguesAreALibrarys) {
+  for (const ProductEpilogue& epilogue : kProductEpilogues) {
+    SCOPED_TRACE(std::string(epilogue.name));
+    const DType result = epilogue.sums != 0 ? DType::kF32 : DType::kBF16;
+    const Signature signature = WithEpilogue(epilogue, 5, 8, 3, DType::kBF16, result);
+    const auto program = ProgramOf(signature);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const LibraryProduct& product = program->products.at(0);
+    EXPECT_EQ(*product.epilogue, epilogue);
+    EXPECT_THAT(product.c, ::testing::ElementsAre(0, 8, 1));
+    const auto is = [&](int index, Access access, int64_t elements) {
+      ASSERT_GE(index, 2);
+      EXPECT_EQ(signature.arguments[index].access, access);
+      EXPECT_EQ(signature.arguments[index].ElementCount(), elements);
+    };
+    is(product.result_argument, Access::kWrite, 40);
+    if (epilogue.bias) is(product.vector_argument, Access::kRead, 8);
+    if (epilogue.sums != 0) is(product.vector_argument, Access::kWrite, epilogue.sums == 'a' ? 5 : 8);
+    if (epilogue.gradient) is(product.matrix_argument, Access::kRead, 40);
+    if (epilogue.keeps) is(product.matrix_argument, Access::kWrite, 40);
+    EXPECT_EQ(product.vector_argument < 0, !epilogue.bias && epilogue.sums == 0);
+    EXPECT_EQ(product.matrix_argument < 0, !epilogue.gradient && !epilogue.keeps);
+  }
+}
+
+TEST(CudaProgram, RefusesEpiloguesThatTheLibraryLacks) {
+  constexpr DType f32 = DType::kF32, bf16 = DType::kBF16;
+  const auto bias = WithEpilogue("bias", 5, 7, 3, bf16, bf16);
+  const auto with = [](Signature signature, auto change) {
+    change(signature);
+    return signature;
+  };
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes.back().text = "softmax"; }),
+                "attribute 'epilogue' is 'softmax'; it must be one of bias, bias_gelu, ");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes.back() = Int("epilogue", 1); }), "'epilogue' is ''");
+  ExpectRefused(with(bias, [](Signature& s) { s.arguments.pop_back(); }),
+                "has 3 arguments; with the epilogue 'bias' it takes 4: A, B, bias, C");
+  ExpectRefused(with(bias, [](Signature& s) { s.arguments[2].shape = {5}; }),
+                "argument 'bias' has shape [5]; it must have the 7 elements of [7]");
+  ExpectRefused(with(bias, [](Signature& s) { s.arguments[2].dtype = DType::kF32; }),
+                "argument 'bias' is f32; it must have the type of C, bf16");
+  ExpectRefused(with(bias, [](Signature& s) { s.arguments[2].access = Access::kReadWrite; }),
+                "argument 'bias' must be read and nothing else");
+  ExpectRefused(with(bias, [](Signature& s) { s.arguments[3].access = Access::kReadWrite; }), "'C' is declared");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes.push_back(Ints("c_strides", {0, 7, 1})); }),
+                "has attribute 'c_strides', and none with an 'epilogue' has it");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes.push_back(Int("accumulate", 0)); }), "'accumulate'");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes[0] = Int("batch", 2); }), "batch is 2");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes[1] = Int("m", INT64_MAX); }), "attribute 'm' is");
+  ExpectRefused(with(bias, [](Signature& s) { s.has_epilogue = true; }),
+                "has an epilogue that is generated and one of a library");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes[4] = Ints("a_strides", {0, 0, 1}); }),
+                "the epilogue 'bias' needs an A with contiguous rows or columns; compile with --disable-step "
+                "library-epilogues");
+  ExpectRefused(with(bias, [](Signature& s) { s.attributes[5] = Ints("b_strides", {0, 1, 1}); }), "needs a B");
+  ExpectRefused(WithEpilogue("gelu", 5, 8, 3, f32, f32), "is computed for a C of bf16 alone");
+  ExpectRefused(WithEpilogue("gelu_gradient", 5, 8, 3, bf16, f32), "is computed for a C of bf16 alone");
+  ExpectRefused(WithEpilogue("bias_gelu_kept", 5, 12, 3, bf16, bf16), "a multiple of 8 elements; n is 12");
+  ExpectRefused(WithEpilogue("gelu_gradient", 5, 7, 3, bf16, bf16), "a multiple of 8 elements; n is 7");
+  ExpectRefused(WithEpilogue("sum_a", 5, 7, 3, bf16, bf16), "needs a C of f32");
+  EXPECT_TRUE(ProgramOf(WithEpilogue("bias_gelu", 5, 7, 3, bf16, bf16)).ok());
+  // Processors have epilogues of their own.
+  EXPECT_THAT(std::string(CreateKernel(bias).status().message()),
+              ::testing::HasSubstr("this device has none: compile for it"));
 }
 
 TEST(CudaProgram, ProductsAreALibrarys) {

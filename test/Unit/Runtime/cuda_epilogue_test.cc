@@ -1,0 +1,213 @@
+// Products with the epilogues of a library on a card against references in f64; skipped as cuda_card_test.cc is.
+
+#include <cstdlib>
+
+#include "kernels/reference/reference.h"
+#include "kernels/registry/product_epilogue.h"
+#include "test/Support/test_seed.h"
+#include "test/Unit/Kernels/matmul_problem.h"
+#include "test/Unit/Kernels/stored_testing.h"
+#include "test/Unit/Runtime/card_runner.h"
+
+namespace bowline::kernels::testing {
+namespace {
+
+using bowline::testing::CardRunner;
+
+class CudaEpilogues : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    card_ = bowline::testing::TheCard(&reason);
+    if (card_ != nullptr) return;
+    if (std::getenv("BOWLINE_REQUIRE_CARD") != nullptr) FAIL() << reason;
+    GTEST_SKIP() << reason;
+  }
+
+  CardRunner* card_ = nullptr;
+};
+
+std::vector<double> Absolute(std::vector<double> x) {
+  for (double& value : x) value = std::abs(value);
+  return x;
+}
+
+struct Types {
+  DType operands, result;
+};
+constexpr Types kTypes[] = {{DType::kF32, DType::kF32}, {DType::kBF16, DType::kF32}, {DType::kBF16, DType::kBF16}};
+
+// Matrices of contiguous rows or columns, with gaps between these; C is dense.
+Problem RandomMatrices(std::mt19937_64& random, bool has_matrix) {
+  const std::vector<int64_t> sizes = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 61, 64, 97, 127, 130};
+  const auto pick = [&] { return sizes[random() % sizes.size()]; };
+  int64_t n = pick();
+  if (has_matrix) n = 8 * (1 + n % 17);
+  Problem p = Dense(1, pick(), n, random() % 8 == 0 ? 500 + random() % 300 : pick());
+  const auto lay_out = [&](Strides& strides, int64_t& size, int64_t rows, int64_t columns) {
+    const bool by_rows = random() % 2;
+    const int64_t leading = (by_rows ? columns : rows) + static_cast<int64_t>(random() % 3);
+    strides = by_rows ? Strides{0, leading, 1} : Strides{0, 1, leading};
+    size = leading * (by_rows ? rows : columns);
+  };
+  lay_out(p.a, p.a_size, p.m, p.k);
+  lay_out(p.b, p.b_size, p.k, p.n);
+  return p;
+}
+
+Signature Sign(const Problem& p, Types types, const ProductEpilogue& epilogue) {
+  Signature s = p.Sign(1);
+  std::erase_if(s.attributes, [](const Attribute& a) { return a.name == "c_strides" || a.name == "accumulate"; });
+  s.attributes.push_back({"epilogue", {}, {}, std::string(epilogue.name)});
+  s.arguments = {In({p.a_size}, types.operands), In({p.b_size}, types.operands)};
+  if (epilogue.bias) s.arguments.push_back(In({p.n}, types.result));
+  if (epilogue.gradient) s.arguments.push_back(In({p.m, p.n}, types.result));
+  s.arguments.push_back(Out({p.m, p.n}, types.result));
+  if (epilogue.keeps) s.arguments.push_back(Out({p.m, p.n}, types.result));
+  if (epilogue.sums != 0) s.arguments.push_back(Out({epilogue.sums == 'a' ? p.m : p.n}, types.result));
+  return s;
+}
+
+// `actual` within the errors of its elements, and half a unit of its type.
+void ExpectWithin(const char* what, DType type, const std::vector<double>& actual, const std::vector<double>& expected,
+                  const std::vector<double>& errors) {
+  int64_t wrong = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const double bound = errors[i] + StoringError(type, std::abs(expected[i]) + errors[i]);
+    if (!(std::abs(actual[i] - expected[i]) <= bound) && wrong++ == 0) {
+      ADD_FAILURE() << what << " " << i << " is " << actual[i] << ", expected " << expected[i] << " within " << bound;
+    }
+  }
+  EXPECT_EQ(wrong, 0) << what;
+}
+
+// Sums of k products, as CudaKernels bounds them: f32 is wrong by (k + 2) 2^-24 of the sum of absolute values at most,
+// sums on tensor cores, which may cut off, by twice as much.
+double SumError(DType operands, int64_t k) {
+  return static_cast<double>(k + 2) * (operands == DType::kBF16 ? 0x1p-23 : 0x1p-24) * 1.01;
+}
+
+// The instruction tanh.approx.f32 is exact to 2^-11 of the result (PTX ISA, "Floating Point Instructions: tanh"), which
+// the library may use; all other functions of f32 are more exact.
+constexpr double kTanhError = 0x1p-11;
+constexpr double kArithmetic = 16 * 0x1p-24;  // of the operations around it
+
+// gelu(x) where x is wrong by `error`: its slope is below 1.13, and tanh is multiplied with x / 2.
+double GeluError(double x, double error) {
+  return 1.13 * error + std::abs(x) / 2 * kTanhError + std::abs(x) * kArithmetic;
+}
+
+// Of the slope, t = tanh(u): (1 + t) / 2 + x / 2 (1 - t^2) u' changes by 1 / 2 + |x u'| with t, at most, as |t| <= 1.
+double SlopeError(double x) {
+  const double inner = std::abs(x) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+  return (0.5 + inner) * kTanhError + (1 + inner) * kArithmetic;
+}
+
+// What a product should be, and how wrong it may be.
+struct Expected {
+  Expected(const Problem& p, Types types, const Stored& a, const Stored& b) : p(p), a(a.Doubles()), b(b.Doubles()) {
+    x.resize(p.m * p.n);
+    errors.resize(p.m * p.n);
+    reference::Matmul(1, p.m, p.n, p.k, p.a, p.b, p.c, false, this->a, this->b, x);
+    reference::Matmul(1, p.m, p.n, p.k, p.a, p.b, p.c, false, Absolute(this->a), Absolute(this->b), errors);
+    for (double& error : errors) {
+      error = error * SumError(types.operands, p.k) + static_cast<double>(p.k) * 0x1p-126;
+    }
+  }
+
+  void AddBias(const std::vector<double>& bias) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] += bias[i % p.n];
+      errors[i] += (std::abs(x[i]) + errors[i]) * 0x1p-24;
+    }
+  }
+  void ApplyGelu() {
+    for (size_t i = 0; i < x.size(); ++i) {
+      errors[i] = GeluError(x[i], errors[i]);
+      x[i] = reference::Gelu(x[i]);
+    }
+  }
+  void ApplyGradient(const std::vector<double>& input) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double slope = reference::GeluSlope(input[i]), wrong = SlopeError(input[i]);
+      errors[i] = errors[i] * (std::abs(slope) + wrong) + std::abs(x[i]) * (wrong + std::abs(slope) * 0x1p-24);
+      x[i] *= slope;
+    }
+  }
+  std::vector<double> Sums(char of, bool absolute) const {
+    const Problem& s = p;
+    return of == 'a' ? reference::SumsOverK(s.m, s.k, s.a[1], s.a[2], absolute ? Absolute(a) : a)
+                     : reference::SumsOverK(s.n, s.k, s.b[2], s.b[1], absolute ? Absolute(b) : b);
+  }
+
+  const Problem& p;
+  std::vector<double> a, b, x, errors;
+};
+
+bool IsComputed(const ProductEpilogue& epilogue, Types types) {
+  if (epilogue.gelu || epilogue.gradient) return types.result == DType::kBF16;
+  return epilogue.sums == 0 || types.result == DType::kF32;
+}
+
+void Check(CardRunner& card, std::mt19937_64& random, const Problem& p, Types types, const ProductEpilogue& epilogue) {
+  SCOPED_TRACE(::testing::Message() << epilogue.name << " " << p.m << "x" << p.n << "x" << p.k << " a " << p.a[1] << ","
+                                    << p.a[2] << " b " << p.b[1] << "," << p.b[2] << " " << NameOf(types.operands)
+                                    << " " << NameOf(types.result));
+  Stored a = RandomStored(random, types.operands, p.a_size), b = RandomStored(random, types.operands, p.b_size);
+  Stored bias = RandomStored(random, types.result, p.n, 3), input = RandomStored(random, types.result, p.m * p.n, 6);
+  const int64_t summed = epilogue.sums == 'a' ? p.m : p.n;
+  Stored c = Unwritten(types.result, p.m * p.n), kept = c, sums = Unwritten(types.result, summed);
+  std::vector<void*> arguments = {a.data(), b.data()};
+  if (epilogue.bias) arguments.push_back(bias.data());
+  if (epilogue.gradient) arguments.push_back(input.data());
+  arguments.push_back(c.data());
+  if (epilogue.keeps) arguments.push_back(kept.data());
+  if (epilogue.sums != 0) arguments.push_back(sums.data());
+  card.Run(Sign(p, types, epilogue), arguments);
+
+  Expected expected(p, types, a, b);
+  if (epilogue.bias) expected.AddBias(bias.Doubles());
+  if (epilogue.keeps) ExpectWithin("kept", types.result, kept.Doubles(), expected.x, expected.errors);
+  if (epilogue.gelu) expected.ApplyGelu();
+  if (epilogue.gradient) expected.ApplyGradient(input.Doubles());
+  ExpectWithin("C", types.result, c.Doubles(), expected.x, expected.errors);
+  if (epilogue.sums != 0) {
+    std::vector<double> errors = expected.Sums(epilogue.sums, true);
+    for (double& error : errors) error *= SumError(types.operands, p.k);
+    ExpectWithin("sum", types.result, sums.Doubles(), expected.Sums(epilogue.sums, false), errors);
+  }
+}
+
+TEST_F(CudaEpilogues, OfRandomShapes) {
+  std::mt19937_64 random(TestSeed());
+  for (const ProductEpilogue& epilogue : kProductEpilogues) {
+    for (int i = 0; i < 60; ++i) {
+      const Types types = kTypes[i % 3];
+      if (!IsComputed(epilogue, types)) continue;
+      Check(*card_, random, RandomMatrices(random, epilogue.keeps || epilogue.gradient), types, epilogue);
+    }
+  }
+}
+
+TEST_F(CudaEpilogues, OfLargeDenseMatrices) {
+  std::mt19937_64 random(TestSeed() + 1);
+  for (const ProductEpilogue& epilogue : kProductEpilogues) {
+    for (const Types types : kTypes) {
+      if (IsComputed(epilogue, types)) Check(*card_, random, Dense(1, 384, 520, 768), types, epilogue);
+    }
+  }
+}
+
+TEST_F(CudaEpilogues, Tuned) {
+  const auto tuned = CardRunner::Create({{"tune", "1"}});
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  std::mt19937_64 random(TestSeed() + 2);
+  for (const ProductEpilogue& epilogue : kProductEpilogues) {
+    for (const Types types : kTypes) {
+      if (IsComputed(epilogue, types)) Check(**tuned, random, Dense(1, 64, 96, 128), types, epilogue);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bowline::kernels::testing
