@@ -198,8 +198,13 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kConfigAttachment,
                              StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
-  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kFunctionKeysAttachment,
-                             nlohmann::json(config.functionKeys).dump());
+  nlohmann::json keys = nlohmann::json::object();
+  for (const auto &[key, meaning] : config.functionKeys) {
+    keys[key] = {{"null", meaning.nullIsValue}};
+    if (meaning.absent)
+      keys[key]["absent"] = *meaning.absent;
+  }
+  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kFunctionKeysAttachment, keys.dump());
   plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kIgnoredTensorsAttachment,
                              nlohmann::json(hf::ignoredTensors(config)).dump());
   return module;

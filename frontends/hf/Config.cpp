@@ -66,7 +66,8 @@ static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_
   config.architecture = config.family->read(reader, config);
   config.functionKeys = reader.ofFunction();
   for (const FixedKey &fixed : config.family->fixedKeys)
-    config.functionKeys[std::string(fixed.key)] = absl::c_linear_search(fixed.supported, "null");
+    config.functionKeys[std::string(fixed.key)] = {json::parse(fixed.supported.front()),
+                                                   absl::c_linear_search(fixed.supported, "null")};
   readArchitectures(reader, *config.family);
   readFixedAndDropout(reader, config);
   refuseUnknownKeys(reader, *config.family);

@@ -45,8 +45,14 @@ bool ConfigReader::isNull(absl::string_view key) const {
 
 const json *ConfigReader::take(absl::string_view key) {
   ignore(key);
-  function.try_emplace(std::string(key), false);
+  function.try_emplace(std::string(key));
   return has(key) ? &*object.find(std::string(key)) : nullptr;
+}
+
+const json *ConfigReader::takeOr(absl::string_view key, json fallback) {
+  const json *value = take(key);
+  function[std::string(key)].absent = std::move(fallback);
+  return value;
 }
 
 void ConfigReader::fail(absl::Status status) {
@@ -82,18 +88,18 @@ int64_t ConfigReader::positiveInteger(absl::string_view key, int64_t limit) {
 }
 
 int64_t ConfigReader::positiveIntegerOr(absl::string_view key, int64_t limit, int64_t fallback) {
-  const json *value = take(key);
+  const json *value = takeOr(key, fallback);
   return value ? integer(key, *value, limit) : fallback;
 }
 
 int64_t ConfigReader::positiveIntegerOrNull(absl::string_view key, int64_t limit, int64_t fallback) {
   int64_t value = positiveIntegerOr(key, limit, isNull(key) ? 0 : fallback);
-  function[std::string(key)] = true;
+  function[std::string(key)] = {json(fallback), /*nullIsValue=*/true};
   return value;
 }
 
 double ConfigReader::number(absl::string_view key, double fallback, bool zeroAllowed) {
-  const json *value = take(key);
+  const json *value = takeOr(key, fallback);
   if (!value)
     return fallback;
   double number = value->is_number() ? value->get<double>() : std::nan("");
@@ -113,7 +119,7 @@ double ConfigReader::nonNegativeNumberOr(absl::string_view key, double fallback)
 }
 
 bool ConfigReader::booleanOr(absl::string_view key, bool fallback) {
-  const json *value = take(key);
+  const json *value = takeOr(key, fallback);
   if (!value)
     return fallback;
   if (value->is_boolean())
@@ -128,11 +134,13 @@ size_t ConfigReader::choice(absl::string_view key, absl::Span<const absl::string
     failMissing(key, alternatives(choices));
     return 0;
   }
-  return choiceOr(key, choices, 0);
+  size_t found = choiceOr(key, choices, 0);
+  function[std::string(key)].absent.reset();
+  return found;
 }
 
 size_t ConfigReader::choiceOr(absl::string_view key, absl::Span<const absl::string_view> choices, size_t fallback) {
-  const json *value = take(key);
+  const json *value = takeOr(key, std::string(choices[fallback]));
   if (!value)
     return fallback;
   if (value->is_string()) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +29,12 @@ inline constexpr int64_t kMaxWidth = int64_t{1} << 24;
 inline constexpr int64_t kMaxHeads = int64_t{1} << 16;
 inline constexpr int64_t kMaxLayers = 4096;
 inline constexpr int64_t kMaxPositions = int64_t{1} << 30;
+
+/// A key that says what a model computes.
+struct FunctionKey {
+  std::optional<nlohmann::json> absent; // the value that an absent key means, where there is one
+  bool nullIsValue = false;             // null is a value, and not the same as an absent key
+};
 
 /// Reads values out of one JSON object and remembers which keys were asked for. The first error stays and later reads
 /// return defaults, so that a parser is a list of reads with one check at its end. A key whose value is null counts as
@@ -83,18 +90,20 @@ public:
   /// Keys that nobody read, in order.
   std::vector<std::string> unread() const;
 
-  /// Keys whose values were taken and say what the model computes; true where null is one of the values.
-  const std::map<std::string, bool> &ofFunction() const { return function; }
+  /// Keys whose values were taken and say what the model computes.
+  const std::map<std::string, FunctionKey> &ofFunction() const { return function; }
 
 private:
   int64_t integer(absl::string_view key, const nlohmann::json &value, int64_t limit);
   double number(absl::string_view key, double fallback, bool zeroAllowed);
+  /// Counts the key as read, and takes it as one of the function that means `fallback` where it is absent.
+  const nlohmann::json *takeOr(absl::string_view key, nlohmann::json fallback);
   void failMissing(absl::string_view key, absl::string_view expected);
 
   const nlohmann::json &object;
   std::string where;
   std::set<std::string, std::less<>> read;
-  std::map<std::string, bool> function;
+  std::map<std::string, FunctionKey> function;
   absl::Status error;
 };
 

@@ -52,7 +52,8 @@ public:
   /// The final norm over the last dimension.
   virtual mlir::Value buildFinalNorm(ModelBuilder &b, const ModelConfig &config, mlir::Value hidden) const = 0;
 
-  /// Names of tensors that files of this model may hold and that are no parameters: buffers that old versions saved.
+  /// Names of tensors that files of this model may hold, whatever is in them, and that are no parameters: buffers that
+  /// old versions saved.
   virtual std::set<std::string> ignoredTensors(const ModelConfig &config) const { return {}; }
 
   /// The architecture that does the same to a sequence of `to` positions as this one to `from`, which are more; null

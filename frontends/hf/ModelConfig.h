@@ -10,6 +10,7 @@
 #define BOWLINE_FRONTENDS_HF_MODELCONFIG_H
 
 #include "absl/strings/string_view.h"
+#include "frontends/hf/ConfigReader.h"
 #include "runtime/base/status.h"
 
 #include <cstdint>
@@ -46,8 +47,8 @@ struct ModelConfig {
   std::shared_ptr<const Architecture> architecture;
 
   /// The keys of config.json that say what is computed: weights whose config.json has another value are of another
-  /// model. True where null is one of the values. Other keys are bounds, initial values, rates, bookkeeping.
-  std::map<std::string, bool> functionKeys;
+  /// model. Other keys are bounds, initial values, rates, bookkeeping.
+  std::map<std::string, FunctionKey> functionKeys;
 
   /// One sentence per value that was read and does not take effect, for the user to see (dropout rates).
   std::vector<std::string> remarks;

@@ -46,9 +46,13 @@ std::vector<Parameter> hf::parameters(const ModelConfig &config) {
   return list.take();
 }
 
-std::set<std::string> hf::ignoredTensors(const ModelConfig &config) {
-  std::set<std::string> names = config.architecture->ignoredTensors(config);
+std::map<std::string, std::string> hf::ignoredTensors(const ModelConfig &config) {
+  std::map<std::string, std::string> tensors;
+  for (const std::string &name : config.architecture->ignoredTensors(config))
+    tensors[name];
   if (config.tiedEmbeddings)
-    names.insert("lm_head.weight");
-  return names;
+    for (const Parameter &parameter : parameters(config))
+      if (parameter.symbol == "embed")
+        tensors["lm_head.weight"] = parameter.key;
+  return tensors;
 }

@@ -12,8 +12,8 @@
 #include "frontends/hf/ModelConfig.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -66,9 +66,9 @@ private:
 /// The parameters in the order in which the forward pass first uses them; symbols and keys are unique.
 std::vector<Parameter> parameters(const ModelConfig &config);
 
-/// Names of tensors that files of this model may hold besides its parameters: buffers that old versions saved, and the
-/// second copy of a tied embedding.
-std::set<std::string> ignoredTensors(const ModelConfig &config);
+/// Names of tensors that files of this model may hold besides its parameters, each with the key of the parameter of which
+/// it must be a copy: "lm_head.weight" of a tied embedding. Empty for buffers that old versions saved.
+std::map<std::string, std::string> ignoredTensors(const ModelConfig &config);
 
 } // namespace bowline::hf
 

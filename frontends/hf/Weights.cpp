@@ -66,7 +66,7 @@ absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const 
     BOWLINE_RETURN_IF_ERROR(checkTensor(parameter, *entry));
     expected.insert(entry->tensor->name);
   }
-  const std::set<std::string> ignored = ignoredTensors(config);
+  const std::map<std::string, std::string> ignored = ignoredTensors(config);
   for (const auto &[name, entry] : weights.tensors())
     if (!expected.count(name) && !ignored.count(std::string(name)))
       return absl::FailedPreconditionError(absl::StrCat(

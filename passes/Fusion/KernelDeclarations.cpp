@@ -140,7 +140,7 @@ FailureOr<plan::KernelOp> KernelDeclarations::withLibraryEpilogue(graph::FusionO
     return known;
   plan::KernelOp kernel = declare(product.kernel, builder.getUnknownLoc());
   if (failed(describe(kernel, fusion, product.kernel, product.config, product.arguments,
-                      {flopsOf(fusion), totalBytes(product.arguments)})))
+                      {flopsOfFusion(fusion), totalBytes(product.arguments)})))
     return failure();
   return byContent[content] = kernel;
 }

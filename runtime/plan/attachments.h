@@ -8,11 +8,13 @@ namespace bowline {
 // The config.json that the model was read from, as it was.
 inline constexpr char kConfigAttachment[] = "config.json";
 
-// Which keys of config.json say what the model computes: a JSON object, each key with whether null is one of its values
-// and not its default. Other keys are bounds, initial values, bookkeeping.
+// Which keys of config.json say what the model computes: a JSON object, each key with an object, whose "null" says
+// whether null is a value, and not the same as an absent key, and whose "absent" is the value that an absent key means,
+// where there is one. Other keys are bounds, initial values, bookkeeping.
 inline constexpr char kFunctionKeysAttachment[] = "function_keys.json";
 
-// Which tensors files of the model may hold although they are no parameters of it: a JSON list of names.
+// Which tensors files of the model may hold although they are no parameters of it: a JSON object, each name with the
+// key of the parameter of which it must be a copy, or "".
 inline constexpr char kIgnoredTensorsAttachment[] = "ignored_tensors.json";
 
 }  // namespace bowline

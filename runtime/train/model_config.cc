@@ -36,13 +36,18 @@ bool IsSame(const json& a, const json& b) {
   return std::abs(x - y) <= kRelative * std::max(std::abs(x), std::abs(y));
 }
 
-// What `keys` say of the function, each with whether null is one of its values; in one form: with "rope_theta" apart
-// from "rope_scaling", which is an empty object where positions are not scaled.
+// What `config` says of the function by `keys` (kFunctionKeysAttachment), in one form: with the values that absent keys
+// mean, and with "rope_theta" apart from "rope_scaling", which is an empty object where positions are not scaled.
 json Normalized(const json& config, const json& keys) {
   json result = json::object();
-  for (const auto& [key, null_is_a_value] : keys.items()) {
-    const bool is_value = IsThere(config, key.c_str()) || (null_is_a_value == true && config.contains(key));
-    if (is_value && !IsOfRotation(key)) result[key] = config[key];
+  for (const auto& [key, meaning] : keys.items()) {
+    if (IsOfRotation(key)) continue;
+    const bool null_is_a_value = meaning.contains("null") && meaning["null"] == true;
+    if (IsThere(config, key.c_str()) || (null_is_a_value && config.contains(key))) {
+      result[key] = config[key];
+    } else if (meaning.contains("absent")) {
+      result[key] = meaning["absent"];
+    }
   }
   json scaling = json::object();
   for (const char* key : kRotations) {

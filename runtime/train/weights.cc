@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -41,19 +43,46 @@ std::string ResolveWeights(const std::string& directory) {
   return checkpoint.ok() ? checkpoint->path() : directory;
 }
 
-// Names of tensors that the model may ignore, as the plan says; nothing where it does not, and all may be ignored.
-absl::StatusOr<std::optional<std::set<std::string>>> IgnoredTensors(const fbs::Plan& plan) {
+using IgnoredTensors = std::map<std::string, std::string, std::less<>>;
+
+// Names of tensors that the model may ignore, each with the parameter of which it must be a copy, as the plan says;
+// nothing where it does not, and all may be ignored.
+absl::StatusOr<std::optional<IgnoredTensors>> IgnoredTensorsOf(const fbs::Plan& plan) {
   const absl::string_view text = AttachmentOf(plan, kIgnoredTensorsAttachment);
   if (text.empty()) return std::nullopt;
   const std::string name = absl::StrCat("the plan's ", kIgnoredTensorsAttachment);
-  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json list, ParseJson(text, name));
-  std::set<std::string> names;
+  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJson(text, name));
   const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_text)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " should hold a JSON list of names; compile the plan again"));
+  if (!object.is_object() || !std::all_of(object.begin(), object.end(), is_text)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " should hold a JSON object of names; compile the plan again"));
   }
-  for (const nlohmann::json& item : list) names.insert(item.get<std::string>());
-  return names;
+  IgnoredTensors tensors;
+  for (const auto& [key, copy_of] : object.items()) tensors[key] = copy_of.get<std::string>();
+  return tensors;
+}
+
+// Returns whether two tensors have the same type, shape and bytes.
+absl::StatusOr<bool> AreSame(StoredTensors& stored, const StoredTensors::Tensor& a, const StoredTensors::Tensor& b) {
+  constexpr size_t kMostAtOnce = size_t{16} << 20;
+  if (a.type != b.type || a.shape != b.shape) return false;
+  for (int64_t first = 0; first < a.elements;) {
+    // What one tensor's bytes are is valid until the other is asked for.
+    BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> bytes, stored.BytesFrom(a, first));
+    const absl::Span<const uint8_t> part = bytes.subspan(0, kMostAtOnce);
+    const std::vector<uint8_t> copy(part.begin(), part.end());
+    BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> others, stored.BytesFrom(b, first));
+    const size_t size = std::min(copy.size(), others.size());
+    if (std::memcmp(copy.data(), others.data(), size) != 0) return false;
+    first += static_cast<int64_t>(size / SizeOf(a.type));
+  }
+  return true;
+}
+
+const StoredTensors::Tensor* FindParameter(const StoredTensors& weights, absl::string_view key) {
+  const StoredTensors::Tensor* found = weights.Find(key);
+  if (found != nullptr || LegacyWeightKey(key).empty()) return found;
+  return weights.Find(LegacyWeightKey(key));
 }
 
 struct Match {
@@ -76,10 +105,7 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
   for (const CheckpointTensor& target : targets) {
     if (target.role != CheckpointRole::kParameter) continue;
     const bool is_first = parameters.insert(target.key).second;
-    const StoredTensors::Tensor* source = weights->Find(target.key);
-    if (source == nullptr && !LegacyWeightKey(target.key).empty()) {
-      source = weights->Find(LegacyWeightKey(target.key));
-    }
+    const StoredTensors::Tensor* source = FindParameter(*weights, target.key);
     const std::string needs = absl::StrCat("the plan needs ", DescribeTensor(target.type, target.shape));
     if (source == nullptr) {
       if (is_first) problems.push_back(absl::StrCat("'", target.key, "' is missing; ", needs));
@@ -96,11 +122,20 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, target.shape, target.sharding));
     matches.push_back({&target, source, std::move(sharded)});
   }
-  BOWLINE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> ignored, IgnoredTensors(session.plan()));
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<IgnoredTensors> ignored, IgnoredTensorsOf(session.plan()));
   for (const StoredTensors::Tensor& tensor : weights->tensors()) {
     if (used.count(tensor.key) != 0) continue;
     result.unused.push_back(tensor.key);
-    if (!ignored || ignored->count(std::string(tensor.key)) != 0) continue;
+    if (!ignored) continue;
+    if (const auto found = ignored->find(tensor.key); found != ignored->end()) {
+      const StoredTensors::Tensor* original = FindParameter(*weights, found->second);
+      if (original == nullptr) continue;  // of nothing, or missing, which was said
+      BOWLINE_ASSIGN_OR_RETURN(const bool is_copy, AreSame(*weights, tensor, *original));
+      if (is_copy) continue;
+      problems.push_back(absl::StrCat("'", tensor.key, "' differs from '", original->key,
+                                      "', which the plan uses in its place, because the model ties the two"));
+      continue;
+    }
     problems.push_back(absl::StrCat("'", tensor.key, "' is ", DescribeTensor(tensor.type, tensor.shape), " in '",
                                     tensor.file, "'; the plan has no such parameter and would ignore it"));
   }

@@ -185,8 +185,10 @@ TEST(Config, KeysOfTheFunction) {
   for (const char *key : {"model_type", "num_attention_heads", "num_key_value_heads", "rms_norm_eps", "hidden_act",
                           "rope_theta", "tie_word_embeddings", "attn_logit_softcapping"})
     EXPECT_EQ(mistral->functionKeys.count(key), 1u) << key;
-  EXPECT_TRUE(mistral->functionKeys.at("sliding_window"));
-  EXPECT_FALSE(mistral->functionKeys.at("num_key_value_heads"));
+  EXPECT_TRUE(mistral->functionKeys.at("sliding_window").nullIsValue);
+  EXPECT_FALSE(mistral->functionKeys.at("num_key_value_heads").nullIsValue);
+  EXPECT_EQ(mistral->functionKeys.at("rope_theta").absent, 10000.0);
+  EXPECT_EQ(mistral->functionKeys.at("hidden_size").absent, std::nullopt);
   for (const char *key : {"architectures", "max_position_embeddings", "initializer_range", "attention_dropout",
                           "torch_dtype", "use_cache", "eos_token_id"})
     EXPECT_EQ(mistral->functionKeys.count(key), 0u) << key;

@@ -122,7 +122,7 @@ TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
 // Of a plan of one parameter, with the config.json that it was compiled from, the keys that its family read, and the
 // tensors that it does not read.
 std::unique_ptr<Session> SessionOf(const std::string& config, const std::string& function_keys = "{}",
-                                   const std::string& ignored_tensors = "[]") {
+                                   const std::string& ignored_tensors = "{}") {
   PlanBuilder builder("parameters", 0, 1);
   builder.State("w", kParameterFlags, fbs::DType::F32, {3, 5});
   builder.BeginProgram("nothing");
@@ -144,7 +144,7 @@ std::unique_ptr<Session> SessionOf(const std::string& config, const std::string&
 TEST(WeightsTest, WhatAModelHasAndThePlanDoesNotIsRefused) {
   const TempDirectory directory;
   const std::string bytes = Encode(ElementType::kF32, ExactValues(15));
-  const auto session = SessionOf("{}", "{}", R"(["lm_head.weight", "h.1.attn.bias"])");
+  const auto session = SessionOf("{}", "{}", R"({"lm_head.weight": "w", "h.1.attn.bias": ""})");
   const auto load = [&](const std::string& other) {
     WriteWeights(directory / "model.safetensors",
                  {{"w", ElementType::kF32, {3, 5}, bytes}, {other, ElementType::kF32, {3, 5}, bytes}});
@@ -163,11 +163,40 @@ TEST(WeightsTest, WhatAModelHasAndThePlanDoesNotIsRefused) {
   }
 }
 
-TEST(WeightsTest, APlansListOfIgnoredTensorsIsAListOfNames) {
+TEST(WeightsTest, TheHeadOfATiedModelIsItsEmbedding) {
+  const auto session = SessionOf("{}", "{}", R"({"lm_head.weight": "w"})");
+  const std::vector<float> values = ExactValues(15);
+  std::vector<float> others = values;
+  others[14] += 1;
+  const struct {
+    ElementType type;
+    std::vector<int64_t> shape;
+    const std::vector<float>& values;
+    bool is_copy;
+  } heads[] = {{ElementType::kF32, {3, 5}, values, true},
+               {ElementType::kF32, {3, 5}, others, false},
+               {ElementType::kF32, {5, 3}, values, false},
+               {ElementType::kF16, {3, 5}, values, false}};
+  for (const auto& head : heads) {
+    const TempDirectory directory;
+    WriteWeights(directory / "model.safetensors",
+                 {{"w", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, values)},
+                  {"lm_head.weight", head.type, head.shape, Encode(head.type, head.values)}});
+    const absl::Status status = LoadWeights(*session, directory.path()).status();
+    if (head.is_copy) {
+      EXPECT_TRUE(status.ok()) << status;
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_THAT(std::string(status.message()), HasSubstr("'lm_head.weight' differs from 'w', which the plan uses"));
+    }
+  }
+}
+
+TEST(WeightsTest, APlansIgnoredTensorsAreNames) {
   const TempDirectory directory;
   WriteWeights(directory / "model.safetensors",
                {{"w", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, ExactValues(15))}});
-  for (const char* broken : {"{}", "[1]", "[\"a\""}) {
+  for (const char* broken : {"[]", R"({"a": 1})", R"({"a")"}) {
     const absl::Status status = LoadWeights(*SessionOf("{}", "{}", broken), directory.path()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << broken;
     EXPECT_THAT(std::string(status.message()), HasSubstr("the plan's ignored_tensors.json"));
@@ -192,6 +221,12 @@ TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
       // No family has it: what a plan names is compared.
       {R"({"logit_cap": 30})", R"({"logit_cap": 50})", {"\"logit_cap\" is 50, but 30 in the plan"}},
       {R"({"logit_cap": null})", R"({"logit_cap": 50})", {}},
+      // What an absent key means is compared.
+      {R"({})", R"({"rms_norm_eps": 1e-06})", {}},
+      {R"({"rms_norm_eps": 1e-06})", R"({"rms_norm_eps": null})", {}},
+      {R"({})", R"({"rms_norm_eps": 0.5})", {"\"rms_norm_eps\" is 0.5, but 1e-06 in the plan"}},
+      {R"({"rope_theta": 5e5})", R"({})", {"\"rope_theta\" is 10000.0, but 500000.0 in the plan"}},
+      {R"({})", R"({"rope_parameters": {"rope_theta": 5e5}})", {"\"rope_theta\" is 500000.0, but 10000.0 in the plan"}},
       {R"({"rope_scaling": {"type": "linear", "factor": 2.0}})",
        R"({"rope_scaling": {"rope_type": "linear", "factor": 2}})",
        {}},
@@ -216,8 +251,10 @@ TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
     const TempDirectory directory;
     WriteWeights(directory / "model.safetensors", {{"w", ElementType::kF32, {3, 5}, bytes}});
     WriteWholeFile(directory / "config.json", c.weights);
-    const auto session = SessionOf(c.plan, R"({"logit_cap": false, "n_head": false, "num_attention_heads": false,
-        "rms_norm_eps": false, "rope_theta": false, "sliding_window": true, "use_sliding_window": false})");
+    const auto session = SessionOf(c.plan, R"({"logit_cap": {"null": false}, "n_head": {"null": false},
+        "num_attention_heads": {"null": false}, "rms_norm_eps": {"null": false, "absent": 1e-6},
+        "rope_theta": {"null": false, "absent": 10000.0}, "sliding_window": {"null": true},
+        "use_sliding_window": {"null": false}})");
     const auto reported = LoadWeights(*session, directory.path(), OtherConfig::kReport);
     ASSERT_TRUE(reported.ok()) << reported.status();
     EXPECT_EQ(reported->config_differences, c.differences) << c.plan;
