@@ -82,6 +82,8 @@ ncclResult_t FaultOf(const std::string& call, ncclComm_t comm) {
   int member = -1, result = 0;
   if (asked == nullptr || std::sscanf(asked, "%63s %d %d", name.data(), &member, &result) != 3) return ncclSuccess;
   if (call != name.data() || member != comm->rank) return ncclSuccess;
+  // When the other members are in the same call.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   while (result == ncclInProgress && comm->goes_on()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return result == ncclInProgress ? ncclInternalError : static_cast<ncclResult_t>(result);
 }
