@@ -17,7 +17,6 @@ struct CudaCommunicators::Card {
 struct CudaCommunicators::Library {
   int32_t version = 0;  // 0: there is none
   uint8_t has_parent = 0;
-  std::array<char, kNcclIdBytes> id = {};  // of the first member, unless all have a parent
 };
 
 namespace {
@@ -104,11 +103,6 @@ absl::StatusOr<std::unique_ptr<hal::Communicator>> CudaCommunicators::CreateByNc
   if (nccl_ != nullptr) {
     own.version = nccl_->version();
     own.has_parent = nccl_->HasParent(exchange->ranks());
-    if (exchange->self() == 0 && own.has_parent == 0) {
-      const absl::StatusOr<std::string> id = nccl_->CreateId();
-      if (!id.ok()) return exchange->Break(id.status());
-      std::memcpy(own.id.data(), id->data(), own.id.size());
-    }
   }
   BOWLINE_ASSIGN_OR_RETURN(const std::vector<Library> all, GatherFrom(*exchange, own));
   bool all_have = true, all_have_parents = true;
@@ -128,8 +122,22 @@ absl::StatusOr<std::unique_ptr<hal::Communicator>> CudaCommunicators::CreateByNc
                                      "; install the same on all machines"));
   }
   has_nccl_ |= exchange->size() > 1;
-  return nccl_->Create(std::move(exchange),
-                       all_have_parents ? std::string() : std::string(all[0].id.data(), all[0].id.size()));
+  std::string id;
+  if (!all_have_parents) {
+    BOWLINE_ASSIGN_OR_RETURN(id, IdOfFirst(*exchange));
+  }
+  return nccl_->Create(std::move(exchange), id);
+}
+
+absl::StatusOr<std::string> CudaCommunicators::IdOfFirst(hal::Exchange& exchange) {
+  std::array<char, kNcclIdBytes> own = {};
+  if (exchange.self() == 0) {
+    const absl::StatusOr<std::string> id = nccl_->CreateId();
+    if (!id.ok()) return exchange.Break(id.status());
+    std::memcpy(own.data(), id->data(), own.size());
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const auto all, GatherFrom(exchange, own));
+  return std::string(all[0].data(), all[0].size());
 }
 
 }  // namespace bowline

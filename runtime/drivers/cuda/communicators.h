@@ -55,6 +55,8 @@ class CudaCommunicators {
   struct Library;
 
   absl::StatusOr<bool> CardsAllowNccl(hal::Exchange& exchange);
+  // An id that the first member makes when it is known that they need one, whichever of them it is that has no parent.
+  absl::StatusOr<std::string> IdOfFirst(hal::Exchange& exchange);
   absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateByNccl(std::unique_ptr<hal::Exchange> exchange);
   std::unique_ptr<hal::Communicator> CreateByHost(std::unique_ptr<hal::Exchange> exchange);
 

@@ -1,7 +1,8 @@
 #include "runtime/drivers/cuda/nccl_comm.h"
 
-#include <string>
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,6 +12,8 @@ namespace {
 // How long a communicator waits at its end for the other members. They have had what this one sent by then, unless they
 // are that late; and a rank that ends with an error has yet to say so, for which the others wait.
 constexpr std::chrono::seconds kFinishLimit{2};
+// How long a call is waited for before it is aborted. NCCL's end soon, unless one needs the card while that is busy.
+constexpr std::chrono::seconds kCallLimit{5};
 constexpr std::chrono::seconds kNoLimit = std::chrono::hours(24 * 365);
 
 // Lets other threads run: briefly at first, as most waits are short.
@@ -19,14 +22,14 @@ void Pause(int round) {
   std::this_thread::sleep_for(std::chrono::microseconds(round < 1000 ? 20 : 1000));
 }
 
-ncclConfig_t ConfigOf(const hal::Exchange& exchange) {
+}  // namespace
+
+ncclConfig_t NcclComm::Config() const {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  config.commName = exchange.name().c_str();
+  config.commName = target_->name.c_str();
   return config;
 }
-
-}  // namespace
 
 absl::Status NcclComm::Aborted() const {
   BOWLINE_RETURN_IF_ERROR(exchange_.status());
@@ -35,14 +38,20 @@ absl::Status NcclComm::Aborted() const {
 
 ncclResult_t NcclComm::State() {
   ncclResult_t state = ncclSuccess;
-  const ncclResult_t result = api_.ncclCommGetAsyncError(comm_, &state);
+  const ncclResult_t result = api_.ncclCommGetAsyncError(target_->comm, &state);
   return result == ncclSuccess ? state : result;
 }
 
+absl::Status NcclComm::Error() { return closed_.load() ? Aborted() : NcclStatus(api_, State(), "NCCL", target_->comm); }
+
 absl::Status NcclComm::AsyncError() {
-  const Use use(*this);
-  if (!use.allowed()) return Aborted();
-  return NcclStatus(api_, State(), "NCCL", comm_);
+  const std::lock_guard<std::timed_mutex> lock(mutex_);
+  return Error();
+}
+
+absl::Status NcclComm::AsyncErrorUnlessBusy() {
+  const std::unique_lock<std::timed_mutex> lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() ? Error() : absl::OkStatus();
 }
 
 absl::Status NcclComm::Settle(ncclResult_t result, absl::string_view name) {
@@ -53,7 +62,7 @@ absl::Status NcclComm::Settle(ncclResult_t result, absl::string_view name) {
     result = State();
   }
   const Use use(*this);
-  return use.allowed() ? NcclStatus(api_, result, name, comm_) : Aborted();
+  return use.allowed() ? NcclStatus(api_, result, name, target_->comm) : Aborted();
 }
 
 absl::Status NcclComm::Meet(ncclResult_t result, absl::string_view name, uint64_t number, std::chrono::seconds limit) {
@@ -65,58 +74,91 @@ absl::Status NcclComm::Meet(ncclResult_t result, absl::string_view name, uint64_
     BOWLINE_RETURN_IF_ERROR(exchange_.Report(meeting, 0, number + 1));
     if (std::chrono::steady_clock::now() > deadline) return absl::DeadlineExceededError(name);
     Pause(round);
+    const std::lock_guard<std::timed_mutex> lock(mutex_);
     result = State();
   }
-  BOWLINE_RETURN_IF_ERROR(NcclStatus(api_, result, name, comm_));
+  BOWLINE_RETURN_IF_ERROR(NcclStatus(api_, result, name, target_->comm));
   return exchange_.Report({}, 0, number + 1);
 }
 
 absl::Status NcclComm::Connect(const ncclUniqueId& id) {
-  ncclConfig_t config = ConfigOf(exchange_);
-  const ncclResult_t result = api_.ncclCommInitRankConfig(&comm_, exchange_.size(), id, exchange_.self(), &config);
-  BOWLINE_RETURN_IF_ERROR(NcclStatus(api_, result, "ncclCommInitRankConfig", comm_));
-  if (comm_ == nullptr) return absl::InternalError("ncclCommInitRankConfig: NCCL made no communicator");
-  absl::Status status = Meet(result, "ncclCommInitRankConfig", 0, kNoLimit);
-  if (!status.ok()) Abort();
+  ncclConfig_t config = Config();
+  const ncclResult_t result =
+      api_.ncclCommInitRankConfig(&target_->comm, exchange_.size(), id, exchange_.self(), &config);
+  absl::Status status = NcclStatus(api_, result, "ncclCommInitRankConfig", target_->comm);
+  if (status.ok() && target_->comm == nullptr) {
+    status = absl::InternalError("ncclCommInitRankConfig: NCCL made no communicator");
+  }
+  if (status.ok()) status = Meet(result, "ncclCommInitRankConfig", 0, kNoLimit);
+  if (!status.ok()) Abort()();
   return status;
 }
 
 absl::Status NcclComm::SplitFrom(NcclComm& parent) {
-  ncclConfig_t config = ConfigOf(exchange_);
-  // All members have one colour; NCCL writes `comm_` on its own thread, before the parent has done its part.
+  ncclConfig_t config = Config();
+  // All members have one colour; NCCL writes the target on its own thread, before the parent has done its part, and
+  // when the parent is aborted. So the parent keeps it until it is known to be there.
   const absl::Status split = parent.Call("ncclCommSplit", [&](ncclComm_t comm) {
-    return api_.ncclCommSplit(comm, /*color=*/0, exchange_.self(), &comm_, &config);
+    {
+      const std::lock_guard<std::mutex> lock(parent.splits_mutex_);
+      parent.splits_.push_back(target_);
+    }
+    return api_.ncclCommSplit(comm, /*color=*/0, exchange_.self(), &target_->comm, &config);
   });
   BOWLINE_RETURN_IF_ERROR(split);
-  if (comm_ == nullptr) return absl::InternalError("ncclCommSplit: NCCL made no communicator");
-  absl::Status status = Meet(State(), "ncclCommSplit", 0, kNoLimit);
-  if (!status.ok()) Abort();
+  if (!parent.Claim(target_)) return parent.Aborted();
+  if (target_->comm == nullptr) return absl::InternalError("ncclCommSplit: NCCL made no communicator");
+  absl::Status status = Meet(ncclInProgress, "ncclCommSplit", 0, kNoLimit);
+  if (!status.ok()) Abort()();
   return status;
+}
+
+bool NcclComm::Claim(const std::shared_ptr<Target>& target) {
+  const std::lock_guard<std::mutex> lock(splits_mutex_);
+  const auto found = std::find(splits_.begin(), splits_.end(), target);
+  if (found == splits_.end()) return false;
+  splits_.erase(found);
+  return true;
 }
 
 absl::Status NcclComm::Finish(uint64_t begun) {
   Close();
-  if (comm_ == nullptr) return absl::OkStatus();
-  const absl::Status status = Meet(api_.ncclCommFinalize(comm_), "ncclCommFinalize", begun + 1, kFinishLimit);
+  if (target_->comm == nullptr || freed_) return absl::OkStatus();
+  ncclResult_t result = ncclSuccess;
+  {
+    const std::lock_guard<std::timed_mutex> lock(mutex_);
+    result = api_.ncclCommFinalize(target_->comm);
+  }
+  const absl::Status status = Meet(result, "ncclCommFinalize", begun + 1, kFinishLimit);
   if (!status.ok()) {
-    Abort();
+    Abort()();
     return status;
   }
-  api_.ncclCommDestroy(comm_);
-  comm_ = nullptr;
+  freed_ = true;
+  api_.ncclCommDestroy(target_->comm);
+  Abort()();  // of what splits have left
   return absl::OkStatus();
 }
 
 void NcclComm::Close() {
   closed_.store(true);
-  while (calls_.load() != 0) std::this_thread::yield();
+  if (mutex_.try_lock_for(kCallLimit)) mutex_.unlock();
 }
 
-void NcclComm::Abort() {
+std::function<void()> NcclComm::Abort() {
   closed_.store(true);
-  if (comm_ == nullptr) return;
-  api_.ncclCommAbort(comm_);
-  comm_ = nullptr;
+  Targets left;
+  {
+    const std::lock_guard<std::mutex> lock(splits_mutex_);
+    left.swap(splits_);
+  }
+  // Without the lock, which a call may hold that ends by this alone.
+  if (target_->comm != nullptr && !std::exchange(freed_, true)) api_.ncclCommAbort(target_->comm);
+  return [&api = api_, left = std::move(left)] {
+    for (const std::shared_ptr<Target>& target : left) {
+      if (target->comm != nullptr) api.ncclCommAbort(target->comm);
+    }
+  };
 }
 
 }  // namespace bowline

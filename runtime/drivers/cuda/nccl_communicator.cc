@@ -44,7 +44,7 @@ NcclCommunicator::~NcclCommunicator() {
   }
   if (!memory_->card().MakeCurrent().ok() || watch_->has_failed() || !exchange_->status().ok()) {
     comm_->Close();
-    comm_->Abort();
+    comm_->Abort()();
     return;
   }
   while (!registered_.empty()) BeforeFree(registered_.begin()->first);
@@ -243,7 +243,8 @@ NcclCommunicator::Place NcclCommunicator::WhereTheCardIs() const {
 
 absl::Status NcclCommunicator::Look() {
   BOWLINE_RETURN_IF_ERROR(exchange_->status());
-  const absl::Status found = comm_->AsyncError();
+  // A call may take long, and this thread looks after other communicators, too.
+  const absl::Status found = comm_->AsyncErrorUnlessBusy();
   return found.ok() ? Report() : Complain(found);
 }
 

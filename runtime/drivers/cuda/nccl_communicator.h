@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -84,7 +85,7 @@ class NcclCommunicator : public hal::Communicator,
   // NcclWatch::Member
   absl::Status Look() override;
   void Close() override;
-  void Abort() override { comm_->Abort(); }
+  std::function<void()> Abort() override { return comm_->Abort(); }
   // MemoryListener
   void BeforeFree(CUdeviceptr memory) override;
 

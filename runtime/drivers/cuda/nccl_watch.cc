@@ -62,11 +62,13 @@ void NcclWatch::CloseAll(absl::Status why) {
 void NcclWatch::AbortAll(std::unique_lock<std::mutex>& lock) {
   aborted_ = true;
   // In one group: to free one communicator may take all of the card's other work to end.
+  std::vector<std::function<void()>> afterwards;
   api_.ncclGroupStart();
-  for (Member* const member : members_) member->Abort();
+  for (Member* const member : members_) afterwards.push_back(member->Abort());
   // What is under way ends now. Who waits for that asks for the failure, and then destroys graphs.
   lock.unlock();
   api_.ncclGroupEnd();
+  for (const std::function<void()>& function : afterwards) function();
   lock.lock();
 }
 

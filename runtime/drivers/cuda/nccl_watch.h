@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -28,7 +29,8 @@ class NcclWatch {
     virtual absl::Status Look() = 0;
     // Refuses operations from now on. Abort follows, when all members are closed.
     virtual void Close() = 0;
-    virtual void Abort() = 0;
+    // What is returned is called when NCCL has ended the group in which all are aborted; the member may be gone then.
+    virtual std::function<void()> Abort() = 0;
   };
 
   NcclWatch(const CudaCard* card, const NcclApi& api) : card_(card), api_(api) {}

@@ -10,12 +10,14 @@
 // graphs are gone that have operations of it.
 //
 // BOWLINE_STAND_IN_NCCL_FAULT="MEMBER NUMBER RESULT" makes the operation of that number, from 0, fail on that member of
-// every communicator, by itself, with the result.
+// every communicator, by itself, with the result. BOWLINE_STAND_IN_NCCL_CALL_FAULT="NAME MEMBER RESULT" makes the call
+// of that name return the result on that member and do nothing more; ncclInProgress (7) makes it wait for an abort.
 
 #include <cuda.h>
 #include <nccl.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -48,32 +50,43 @@ thread_local int depth = 0;
 thread_local std::vector<Task> tasks;
 thread_local std::vector<ncclComm_t> aborted;  // in the group that is open, at whose end they are freed
 
-// A call of the program on a communicator.
+void CheckIsThere(ncclComm_t comm) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!comms.contains(comm)) Misused("a call on a communicator that is not there (any more)");
+}
+
+// A call of the program on a communicator. To abort is none: another thread may, whatever is under way.
 class Call {
  public:
   Call(ncclComm_t comm, bool may_be_busy) : comm_(comm) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!comms.contains(comm)) Misused("a call on a communicator that is not there (any more)");
-    }
-    if (may_be_busy) return;
+    CheckIsThere(comm);
     if (comm->in_call.exchange(true)) Misused("two threads call on one communicator at once");
-    entered_ = true;
+    if (may_be_busy) return;
     if (comm->finalized) result_ = ncclInvalidUsage;
     if (const ncclResult_t state = comm->state.load(); state != ncclSuccess) {
       result_ = state == ncclInProgress ? ncclInvalidArgument : state;
     }
   }
-  ~Call() {
-    if (entered_) comm_->in_call.store(false);
-  }
+  ~Call() { comm_->in_call.store(false); }
   ncclResult_t result() const { return result_; }
 
  private:
   ncclComm_t comm_;
-  bool entered_ = false;
   ncclResult_t result_ = ncclSuccess;
 };
+
+// The result that was asked for of this call on this member; ncclSuccess where none was.
+ncclResult_t FaultOf(const std::string& call, ncclComm_t comm) {
+  const char* const asked = std::getenv("BOWLINE_STAND_IN_NCCL_CALL_FAULT");
+  std::array<char, 64> name = {};
+  int member = -1, result = 0;
+  if (asked == nullptr || std::sscanf(asked, "%63s %d %d", name.data(), &member, &result) != 3) return ncclSuccess;
+  if (call != name.data() || member != comm->rank) return ncclSuccess;
+  // When the other members are in the same call.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  while (result == ncclInProgress && comm->goes_on()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return result == ncclInProgress ? ncclInternalError : static_cast<ncclResult_t>(result);
+}
 
 bool IsOfTheCard(const void* memory, size_t bytes) {
   CUdeviceptr begin = 0;
@@ -171,6 +184,7 @@ bool IsSupported(const ncclConfig_t* config) {
 }
 
 void Free(ncclComm_t comm) {
+  while (comm->in_call.load()) std::this_thread::yield();
   if (comm->background.joinable()) comm->background.join();
   while (comm->in_streams.load() > 0) std::this_thread::yield();
   const std::lock_guard<std::mutex> lock(mutex);
@@ -183,6 +197,13 @@ struct Choice {
   int color = 0, key = 0;
 };
 
+// NCCL stores what it made on its own thread, also what it could not connect, and late.
+void StoreUnconnected(ncclComm_t child, ncclComm_t* made) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  child->state.store(ncclRemoteError);
+  *made = child;
+}
+
 void Split(ncclComm& parent, Choice own, ncclComm_t* made) {
   std::vector<Choice> all(static_cast<size_t>(parent.ranks));
   std::vector<Message> sends, receives;
@@ -194,7 +215,7 @@ void Split(ncclComm& parent, Choice own, ncclComm_t* made) {
   if (!stand_in::Exchange(
           *parent.shared, parent.rank, sends, receives, [&] { return parent.goes_on(); },
           [&](const Message&, const Header&) { parent.Fail(ncclInvalidUsage, "a member does not split"); })) {
-    return;
+    return StoreUnconnected(NewComm(parent.name, parent.rank, parent.ranks), made);
   }
   int ranks = 0, rank = 0;
   for (int other = 0; other < parent.ranks; ++other) {
@@ -207,13 +228,18 @@ void Split(ncclComm& parent, Choice own, ncclComm_t* made) {
   ncclComm_t const child =
       NewComm(parent.name + "-" + std::to_string(parent.splits) + "-" + std::to_string(own.color), rank, ranks);
   Meet(*child, parent);
-  if (!parent.goes_on()) return Free(child);
+  if (!parent.goes_on()) return StoreUnconnected(child, made);
   child->state.store(ncclSuccess);
   *made = child;
 }
 
 }  // namespace
 
+// For tests: how many communicators of this process are not freed.
+STAND_IN int bowlineStandInCommunicators() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return static_cast<int>(comms.size());
+}
 STAND_IN ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
   return ncclSuccess;
@@ -234,10 +260,12 @@ STAND_IN ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 STAND_IN ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank,
                                              ncclConfig_t* config) {
+  if (id.internal[0] == '\0') Misused("an id that no member made");
   if (!IsSupported(config) || ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks) return ncclInvalidArgument;
   ncclComm_t const comm = NewComm(id.internal, rank, ranks);
   if (comm == nullptr) return ncclUnhandledCudaError;
   *made = comm;
+  if (const ncclResult_t fault = FaultOf("ncclCommInitRankConfig", comm); fault != ncclSuccess) return fault;
   return comm->Begin([comm] { Meet(*comm, *comm); });
 }
 STAND_IN ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
@@ -245,12 +273,16 @@ STAND_IN ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclC
   if (call.result() != ncclSuccess) return call.result();
   if (!IsSupported(config)) return ncclInvalidArgument;
   *made = nullptr;
+  if (const ncclResult_t fault = FaultOf("ncclCommSplit", parent); fault != ncclSuccess) return fault;
   ++parent->splits;
   return parent->Begin([=] { Split(*parent, {color, key}, made); });
 }
 STAND_IN ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   const Call call(comm, true);
   *state = comm->state.load();
+  // NCCL ends the thread of what it did here, so that this is no mere look. It takes a moment, for another to come by.
+  if (*state != ncclInProgress && comm->background.joinable()) comm->background.join();
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
   return ncclSuccess;
 }
 STAND_IN ncclResult_t ncclCommFinalize(ncclComm_t comm) {
@@ -268,14 +300,15 @@ STAND_IN ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   });
 }
 STAND_IN ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const Call call(comm, true);
+  CheckIsThere(comm);
+  if (comm->in_call.load()) Misused("freed while a thread calls");
   if (!comm->finalized.load() || comm->state.load() == ncclInProgress) Misused("freed before it was finalised");
   if (!comm->registered.empty()) Misused("freed before memory was taken back that is registered with it");
   Free(comm);
   return ncclSuccess;
 }
 STAND_IN ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const Call call(comm, true);
+  CheckIsThere(comm);
   comm->abort.store(true);
   for (const auto& [handle, address] : comm->registered) stand_in::CountUse(address, -1);
   if (depth > 0) {
@@ -289,6 +322,7 @@ STAND_IN ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, size_t byt
   const Call call(comm, false);
   if (call.result() != ncclSuccess) return call.result();
   if (bytes == 0 || !IsOfTheCard(memory, bytes)) return ncclInvalidArgument;
+  if (const ncclResult_t fault = FaultOf("ncclCommRegister", comm); fault != ncclSuccess) return fault;
   *handle = new char;
   comm->registered[*handle] = reinterpret_cast<CUdeviceptr>(memory);
   stand_in::CountUse(reinterpret_cast<CUdeviceptr>(memory), 1);

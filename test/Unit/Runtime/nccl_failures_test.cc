@@ -176,6 +176,80 @@ TEST_F(Nccl, AnErrorThatNcclFindsByItselfIsExplained) {
   }
 }
 
+// While one thread issues, the watch looks, and others ask whether something failed. The stand-in ends the process
+// where two of them are in calls on one communicator.
+TEST_F(Nccl, OneThreadAtATimeCalls) {
+  NEEDS_CARDS(2);
+  RunOk(2, [&](Rank& rank) -> absl::Status {
+    const hal::Piece piece = {rank.at(0), rank.at(0), 8};
+    for (int sums = 0; sums < 300; ++sums) {
+      BOWLINE_RETURN_IF_ERROR(rank.all->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1}));
+      BOWLINE_RETURN_IF_ERROR(rank.stream->Synchronize());
+    }
+    return absl::OkStatus();
+  });
+}
+
+// Needs the stand-in, whose calls fail, or wait, where they are asked to. What NCCL made before is freed, which the
+// fixture looks at.
+class NcclCall : public Nccl {
+ protected:
+  std::vector<absl::Status> RunWith(const char* fault, const std::function<absl::Status(Rank&)>& body) {
+    EXPECT_EQ(::setenv("BOWLINE_STAND_IN_NCCL_CALL_FAULT", fault, 1), 0);
+    std::vector<absl::Status> results = Run(2, body);
+    EXPECT_EQ(::unsetenv("BOWLINE_STAND_IN_NCCL_CALL_FAULT"), 0);
+    return results;
+  }
+};
+
+#define NEEDS_STAND_IN() \
+  NEEDS_CARDS(2);        \
+  if (!OnStandIn()) GTEST_SKIP() << "needs the stand-in"
+
+TEST_F(NcclCall, ARankThatCannotConnectEndsTheOthers) {
+  NEEDS_STAND_IN();
+  for (const absl::Status& status : RunWith("ncclCommInitRankConfig 1 2", [](Rank&) { return absl::OkStatus(); })) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("communicator 'all' by NCCL"), HasSubstr("ncclCommInitRankConfig: ")));
+  }
+}
+
+// The others are in ncclCommSplit then, and NCCL stores a communicator after they gave up.
+TEST_F(NcclCall, ARankThatCannotSplitEndsTheOthers) {
+  NEEDS_STAND_IN();
+  const std::vector<absl::Status> results =
+      RunWith("ncclCommSplit 1 2", [](Rank& rank) { return rank.Create("again", {0, 1}).status(); });
+  for (const absl::Status& status : results) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("communicator 'again' by NCCL"), HasSubstr("ncclCommSplit: ")));
+  }
+}
+
+// A call that waits until it is aborted, as one may that needs a card that is busy for ever.
+TEST_F(NcclCall, IsAbortedWhereItDoesNotReturn) {
+  NEEDS_STAND_IN();
+  const std::vector<absl::Status> results = RunWith("ncclCommRegister 0 7", [](Rank& rank) -> absl::Status {
+    if (rank.rank == 1) return absl::DataLossError("the data of this rank is gone");
+    const hal::Piece piece = {rank.at(0), rank.at(0), 8};
+    return rank.all->Reserve({OperationKind::kAllReduce}, {&piece, 1});
+  });
+  for (const absl::Status& status : results) EXPECT_EQ(status, absl::DataLossError("the data of this rank is gone"));
+}
+
+// One member has a communicator from which it could split, and the other has it no more. All connect anew, by an id
+// that the first one makes; the stand-in ends the process where nobody made it.
+TEST_F(NcclCall, AnIdIsMadeWhereOneMemberHasNoParent) {
+  NEEDS_STAND_IN();
+  const std::vector<absl::Status> results = Run(2, [](Rank& rank) -> absl::Status {
+    // It waits in vain for the other member, for two seconds.
+    if (rank.rank == 1) rank.all.reset();
+    return rank.Create("again", {0, 1}).status();
+  });
+  for (const absl::Status& status : results) EXPECT_FALSE(status.ok());
+}
+
 // Where a library of that name has not what is needed.
 using NcclMissing = Nccl;
 

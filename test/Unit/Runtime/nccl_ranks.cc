@@ -1,5 +1,7 @@
 #include "test/Unit/Runtime/nccl_ranks.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -71,6 +73,15 @@ void Nccl::SetUp() {
   cards_ = Cards();
   if (cards_ == 0 && std::getenv("BOWLINE_REQUIRE_CARD") == nullptr) GTEST_SKIP() << "there is no card";
   ASSERT_GT(cards_, 0);
+}
+
+void Nccl::TearDown() {
+  void* const library = OnStandIn() ? ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  if (library == nullptr) return;
+  if (void* const communicators = ::dlsym(library, "bowlineStandInCommunicators"); communicators != nullptr) {
+    EXPECT_EQ(reinterpret_cast<int (*)()>(communicators)(), 0) << "communicators of NCCL are left";
+  }
+  ::dlclose(library);
 }
 
 std::vector<absl::Status> Nccl::Run(int ranks, const std::function<absl::Status(Rank&)>& body,

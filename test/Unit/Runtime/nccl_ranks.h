@@ -55,6 +55,8 @@ constexpr size_t kMemory = size_t{4} << 20;
 class Nccl : public ::testing::Test {
  protected:
   void SetUp() override;
+  // On the stand-in: what tests made of NCCL's is freed.
+  void TearDown() override;
 
   // Runs body(rank) on a thread for each rank, with a communicator `all` of all of them. The error of one ends the
   // others.
