@@ -48,13 +48,14 @@ void StrategyApplication::replaceMesh() {
   }
   dist::MeshOp old = dist::MeshOp::of(module);
   OpBuilder builder(module.getContext());
-  builder.setInsertionPointToStart(module.getBody());
-  if (old)
-    builder.setInsertionPoint(old);
-  dist::MeshOp::create(builder, old ? old.getLoc() : module.getLoc(), old ? old.getSymName() : "mesh",
-                       builder.getStrArrayAttr(names), sizes);
-  if (old)
+  auto mesh = dist::MeshOp::create(builder, old ? old.getLoc() : module.getLoc(), old ? old.getSymName() : "mesh",
+                                   builder.getStrArrayAttr(names), sizes);
+  Block::iterator place = module.getBody()->begin();
+  if (old) {
+    place = std::next(Block::iterator(old));
     old.erase();
+  }
+  SymbolTable(module).insert(mesh, place); // under another name where the model has this one
 }
 
 //===----------------------------------------------------------------------===//
