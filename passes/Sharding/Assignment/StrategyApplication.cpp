@@ -19,7 +19,26 @@
 using namespace mlir;
 using namespace bowline;
 
+/// Remarks at lines that divide along an axis of one rank.
+void StrategyApplication::remarkLoneAxes() {
+  auto remark = [&](Location line, StringRef axis) {
+    if (!axis.empty() && strategy.getSize(axis) == 1)
+      mlir::emitRemark(line) << "nothing is divided along \"" << axis << "\", which has one rank";
+  };
+  dist::StrategyOp lines = dist::StrategyOp::of(module);
+  auto zero = lines ? lines.getOnly<dist::ZeroOp>() : dist::ZeroOp();
+  if (zero && strategy.zeroLevel > 0)
+    remark(zero.getLoc(), strategy.zeroAxis);
+  if (auto sequence = lines ? lines.getOnly<dist::SequenceParallelOp>() : dist::SequenceParallelOp())
+    remark(sequence.getLoc(), strategy.sequenceAxis);
+  for (const Strategy::Pattern &pattern : strategy.patterns)
+    for (dist::DimAttr dim : pattern.sharding.getDims())
+      for (StringAttr axis : dim.getAxes())
+        remark(pattern.location, axis);
+}
+
 LogicalResult StrategyApplication::apply() {
+  remarkLoneAxes();
   replaceMesh();
   if (failed(shardParameters()))
     return failure();

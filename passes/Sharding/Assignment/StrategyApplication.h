@@ -39,6 +39,7 @@ public:
   }
 
 private:
+  void remarkLoneAxes();
   void replaceMesh();
   mlir::LogicalResult apply();
   mlir::LogicalResult shardParameters();
