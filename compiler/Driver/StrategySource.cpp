@@ -162,6 +162,11 @@ static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy,
         (recompute && recompute.getActivations() != "none"))
       return line.emitOpError("is about steps of training, which --mode generate has not; remove it");
   }
+  for (const std::string &axis : strategy.batchAxes)
+    if (strategy.getSize(axis) > 1)
+      return lines.getMesh().emitOpError("has \"")
+             << axis << "\" of " << strategy.getSize(axis)
+             << " ranks for the batch, and --mode generate has a batch of one; give it one rank";
   if (strategy.getSize(strategy.stageAxis) > 1)
     return lines.getMesh().emitOpError("has \"")
            << strategy.stageAxis

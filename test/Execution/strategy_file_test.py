@@ -133,6 +133,13 @@ class StrategyFile(tools.ToolTest):
                 line = mesh(dp=2).replace("@mesh", f"@{own}")
                 self.assertSame(self.plan("--strategy", self.file([line], symbol=symbol)), plan)
 
+    def test_generation_has_no_batch_to_divide(self):
+        result = tools.start("bowline-compile", MODEL, "--mode", "generate", "--seq", 8, "--mesh", "dp=2", "-o",
+                             self.folder / "x.plan")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b'has "dp" of 2 ranks for the batch, and --mode generate has a batch of one; give it one rank',
+                      result.stderr)
+
     def test_every_line_changes_a_plan_by_itself(self):
         refused = tools.start("bowline-compile", MODEL, "--batch", 6, "--seq", 8, "--strategy",
                               self.file([mesh(dp=2), 'unheard_of "x"']), "-o", self.folder / "x.plan").stderr.decode()
