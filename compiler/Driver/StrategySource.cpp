@@ -100,6 +100,16 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> parseFile(MLIRContext *context, con
   return form.empty() ? status : absl::Status(status.code(), absl::StrCat(status.message(), "\n  note: ", form));
 }
 
+/// Puts the strategy at the begin of the module, with the names that flags give: those that a person chose may be those
+/// of parameters and functions, and are no part of a plan.
+static void placeStrategy(ModuleOp module, dist::StrategyOp strategy) {
+  strategy->remove();
+  strategy.setSymName("strategy");
+  if (dist::MeshOp mesh = strategy.getMesh())
+    mesh.setSymName("mesh");
+  SymbolTable(module).insert(strategy, module.getBody()->begin());
+}
+
 /// Moves the strategy of a file into the module.
 static absl::Status moveStrategy(ModuleOp module, const std::string &path, DiagnosticCollector &diagnostics) {
   BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> file, parseFile(module.getContext(), path, diagnostics));
@@ -117,7 +127,7 @@ static absl::Status moveStrategy(ModuleOp module, const std::string &path, Diagn
     own.emitOpError("and --strategy ") << path << " both say how to divide the program; remove one";
     return diagnostics.status();
   }
-  strategies.front()->moveBefore(module.getBody(), module.getBody()->begin());
+  placeStrategy(module, strategies.front());
   return absl::OkStatus();
 }
 
@@ -152,6 +162,11 @@ static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy,
         (recompute && recompute.getActivations() != "none"))
       return line.emitOpError("is about steps of training, which --mode generate has not; remove it");
   }
+  for (const std::string &axis : strategy.batchAxes)
+    if (strategy.getSize(axis) > 1)
+      return lines.getMesh().emitOpError("has \"")
+             << axis << "\" of " << strategy.getSize(axis)
+             << " ranks for the batch, and --mode generate has a batch of one; give it one rank";
   if (strategy.getSize(strategy.stageAxis) > 1)
     return lines.getMesh().emitOpError("has \"")
            << strategy.stageAxis
@@ -174,6 +189,8 @@ absl::Status bowline::addStrategy(ModuleOp module, const CompileOptions &options
   BOWLINE_RETURN_IF_ERROR(checkStrategyRecord(module, options, diagnostics));
   if (!options.strategyFile.empty()) {
     BOWLINE_RETURN_IF_ERROR(moveStrategy(module, options.strategyFile, diagnostics));
+  } else if (dist::StrategyOp own = dist::StrategyOp::of(module); own && options.from == Phase::Input) {
+    placeStrategy(module, own);
   }
   if (failed(addStrategyFlags(module, options.strategy)))
     return diagnostics.status();

@@ -37,6 +37,14 @@ public:
     if (strategy->zeroLevel == 0)
       return markAllAnalysesPreserved();
     auto axis = StringAttr::get(&getContext(), strategy->zeroAxis);
+    if (strategy->getSize(axis) > 1 && !mesh.getAxis(axis)) {
+      mlir::emitError(op.getOnly<dist::ZeroOp>().getLoc())
+          << "ZeRO divides along " << axis
+          << ", which is divided itself, as groups of its ranks share key heads; use another axis, or at most as many "
+             "ranks along "
+          << axis << " as there are key heads";
+      return signalPassFailure();
+    }
     if (mesh.getSize(axis) == 1)
       return markAllAnalysesPreserved();
     auto entry = graph::EntryOp::find(getOperation(), EntryKind::TrainStep);

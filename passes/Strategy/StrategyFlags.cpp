@@ -49,9 +49,11 @@ private:
   /// A builder at the end of the strategy, which is created for the first line.
   OpBuilder atEnd() {
     if (!strategy) {
-      OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+      OpBuilder builder(module.getContext());
       strategy = dist::StrategyOp::create(builder, module.getLoc(), "strategy");
       strategy.getBody().emplaceBlock();
+      SymbolTable(module).insert(strategy,
+                                 module.getBody()->begin()); // under another name where the model has this one
     }
     return OpBuilder::atBlockEnd(&strategy.getBody().front());
   }

@@ -88,10 +88,10 @@ class StrategyFile(tools.ToolTest):
                       "-o", path)
         return path.read_bytes()
 
-    def file(self, lines, name="strategy.mlir"):
+    def file(self, lines, name="strategy.mlir", symbol="any"):
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text("dist.strategy @any {\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
+        path.write_text(f"dist.strategy @{symbol} {{\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
         return path
 
     def compare(self, flags, lines, **sizes):
@@ -123,6 +123,22 @@ class StrategyFile(tools.ToolTest):
                       "-o", self.folder / "named.plan")
         text = tools.succeed("bowline-check", self.folder / "named.plan").decode()
         self.assertIn("4 (data=2, model=2)", text)
+
+    def test_names_of_strategies_and_meshes_are_free(self):
+        """Symbols of a parameter, an entry, a function and a mesh among them."""
+        plan = self.plan("--mesh", "dp=2")
+        for symbol, own in (("train_step", "mesh"), ("embed", "lm_head"), ("mesh", "mesh"), ("init", "strategy"),
+                            ("any", "embed"), ("strategy", "train_step")):
+            with self.subTest(symbol=symbol, mesh=own):
+                line = mesh(dp=2).replace("@mesh", f"@{own}")
+                self.assertSame(self.plan("--strategy", self.file([line], symbol=symbol)), plan)
+
+    def test_generation_has_no_batch_to_divide(self):
+        result = tools.start("bowline-compile", MODEL, "--mode", "generate", "--seq", 8, "--mesh", "dp=2", "-o",
+                             self.folder / "x.plan")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b'has "dp" of 2 ranks for the batch, and --mode generate has a batch of one; give it one rank',
+                      result.stderr)
 
     def test_every_line_changes_a_plan_by_itself(self):
         refused = tools.start("bowline-compile", MODEL, "--batch", 6, "--seq", 8, "--strategy",
@@ -197,6 +213,9 @@ class StrategyFile(tools.ToolTest):
         tools.succeed("bowline-compile", model, "--threads", 1, "--no-codegen", "-o", plan)
         brought = plan.read_bytes()
         self.assertSame(brought, self.plan(*flags))
+        model.write_text(text.replace("dist.strategy @strategy", "dist.strategy @train_step"))
+        tools.succeed("bowline-compile", model, "--threads", 1, "--no-codegen", "-o", plan)
+        self.assertSame(plan.read_bytes(), brought)
         self.assertTrue(brought != self.plan())
 
 

@@ -19,7 +19,26 @@
 using namespace mlir;
 using namespace bowline;
 
+/// Remarks at lines that divide along an axis of one rank.
+void StrategyApplication::remarkLoneAxes() {
+  auto remark = [&](Location line, StringRef axis) {
+    if (!axis.empty() && strategy.getSize(axis) == 1)
+      mlir::emitRemark(line) << "nothing is divided along \"" << axis << "\", which has one rank";
+  };
+  dist::StrategyOp lines = dist::StrategyOp::of(module);
+  auto zero = lines ? lines.getOnly<dist::ZeroOp>() : dist::ZeroOp();
+  if (zero && strategy.zeroLevel > 0)
+    remark(zero.getLoc(), strategy.zeroAxis);
+  if (auto sequence = lines ? lines.getOnly<dist::SequenceParallelOp>() : dist::SequenceParallelOp())
+    remark(sequence.getLoc(), strategy.sequenceAxis);
+  for (const Strategy::Pattern &pattern : strategy.patterns)
+    for (dist::DimAttr dim : pattern.sharding.getDims())
+      for (StringAttr axis : dim.getAxes())
+        remark(pattern.location, axis);
+}
+
 LogicalResult StrategyApplication::apply() {
+  remarkLoneAxes();
   replaceMesh();
   if (failed(shardParameters()))
     return failure();
@@ -48,13 +67,14 @@ void StrategyApplication::replaceMesh() {
   }
   dist::MeshOp old = dist::MeshOp::of(module);
   OpBuilder builder(module.getContext());
-  builder.setInsertionPointToStart(module.getBody());
-  if (old)
-    builder.setInsertionPoint(old);
-  dist::MeshOp::create(builder, old ? old.getLoc() : module.getLoc(), old ? old.getSymName() : "mesh",
-                       builder.getStrArrayAttr(names), sizes);
-  if (old)
+  auto mesh = dist::MeshOp::create(builder, old ? old.getLoc() : module.getLoc(), old ? old.getSymName() : "mesh",
+                                   builder.getStrArrayAttr(names), sizes);
+  Block::iterator place = module.getBody()->begin();
+  if (old) {
+    place = std::next(Block::iterator(old));
     old.erase();
+  }
+  SymbolTable(module).insert(mesh, place); // under another name where the model has this one
 }
 
 //===----------------------------------------------------------------------===//

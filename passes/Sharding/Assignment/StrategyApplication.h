@@ -36,6 +36,7 @@ public:
   }
 
 private:
+  void remarkLoneAxes();
   void replaceMesh();
   mlir::LogicalResult apply();
   mlir::LogicalResult shardParameters();

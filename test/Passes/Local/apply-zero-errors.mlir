@@ -14,6 +14,18 @@ module {
 
 // -----
 
+// Two key heads, which three ranks share each.
+module {
+  dist.strategy @strategy {
+    mesh @mesh ["tp"] [6]
+    // expected-error @below {{ZeRO divides along "tp", which is divided itself, as groups of its ranks share key heads; use another axis, or at most as many ranks along "tp" as there are key heads}}
+    zero level 3 axis "tp"
+  }
+  dist.mesh @mesh ["tp/0", "tp/1"] [2, 3]
+}
+
+// -----
+
 dist.strategy @strategy {
   mesh @mesh ["dp"] [2]
   zero level 2
