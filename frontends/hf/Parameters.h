@@ -66,8 +66,8 @@ private:
 /// The parameters in the order in which the forward pass first uses them; symbols and keys are unique.
 std::vector<Parameter> parameters(const ModelConfig &config);
 
-/// Names of tensors that files of this model may hold besides its parameters, each with the key of the parameter of which
-/// it must be a copy: "lm_head.weight" of a tied embedding. Empty for buffers that old versions saved.
+/// Names of tensors that files of this model may hold besides its parameters, each with the key of the parameter of
+/// which it must be a copy: "lm_head.weight" of a tied embedding. Empty for buffers that old versions saved.
 std::map<std::string, std::string> ignoredTensors(const ModelConfig &config);
 
 } // namespace bowline::hf
