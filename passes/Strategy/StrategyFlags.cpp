@@ -52,8 +52,8 @@ private:
       OpBuilder builder(module.getContext());
       strategy = dist::StrategyOp::create(builder, module.getLoc(), "strategy");
       strategy.getBody().emplaceBlock();
-      SymbolTable(module).insert(strategy,
-                                 module.getBody()->begin()); // under another name where the model has this one
+      // Under another name where the model has this one.
+      SymbolTable(module).insert(strategy, module.getBody()->begin());
     }
     return OpBuilder::atBlockEnd(&strategy.getBody().front());
   }
