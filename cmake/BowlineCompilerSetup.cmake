@@ -32,7 +32,7 @@ function(bowline_inline_less target)
   endif()
 endfunction()
 
-# Four sources of a library read the headers of their library once, and half of what they compile of templates is the same.
+# Sources of a library that are compiled as one read its headers once, and compile the templates that they share once.
 # Debug builds compile each source alone: an edit waits for one, and a source names every header that it uses.
 option(BOWLINE_UNITE_SOURCES "Compile up to four sources of a library as one" OFF)
 # bowline_unite_sources(target)
