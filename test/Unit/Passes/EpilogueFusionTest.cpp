@@ -13,6 +13,7 @@
 #include "passes/Fusion/EpilogueBody.h"
 #include "passes/Fusion/Passes.h"
 #include "test/Unit/Passes/StepExecution.h"
+#include "test/Unit/Passes/TypeText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
@@ -25,20 +26,6 @@ using llvm::formatv;
 namespace {
 
 constexpr int kPrograms = 150;
-
-std::string type(const Shape &shape, const std::string &element) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + element + ">";
-}
-
-std::string dims(int64_t begin, int64_t end) {
-  std::vector<std::string> numbers;
-  for (int64_t dim = begin; dim < end; ++dim)
-    numbers.push_back(std::to_string(dim));
-  return "[" + llvm::join(numbers, ", ") + "]";
-}
 
 /// `@f`: a matrix product, whose rows and columns have one or two dimensions, and random elementwise work on it.
 class ProgramWriter {
@@ -55,15 +42,15 @@ public:
 
   /// With the last value, and the product too on request. `norm`: the norm of its rows, which is no epilogue, as well.
   std::string text(bool returnsProduct, bool norm) {
-    std::vector<std::string> results = {last}, types = {type(shape, element)};
+    std::vector<std::string> results = {last}, types = {tensorText(shape, element)};
     if (norm) {
       std::string scale = argument({shape.back()}, element);
       body += formatv("%norm = graph.rms_norm {0}, {1} eps 1.0e-2 : ({2}, {3}) -> {2}\n", last, scale,
-                      type(shape, element), type({shape.back()}, element));
-      results.push_back("%norm"), types.push_back(type(shape, element));
+                      tensorText(shape, element), tensorText({shape.back()}, element));
+      results.push_back("%norm"), types.push_back(tensorText(shape, element));
     }
     if (returnsProduct)
-      results.push_back("%p"), types.push_back(type(shape, productElement));
+      results.push_back("%p"), types.push_back(tensorText(shape, productElement));
     return formatv("graph.func @f({0}) -> ({1}) {{\n", llvm::join(arguments, ", "), llvm::join(types, ", ")).str() +
            body + "graph.return " + llvm::join(results, ", ") + " : " + llvm::join(types, ", ") + "\n}\n";
   }
@@ -81,8 +68,8 @@ private:
     Shape lhs = withInner(rows, inner, lhsInnerFirst), rhs = withInner(columns, inner, rhsInnerFirst);
     std::string x = argument(lhs, operands), w = argument(rhs, operands);
     body += formatv("%p = graph.dot_general {0}, {1} contract [{2}] x [{3}] : ({4}, {5}) -> {6}\n", x, w,
-                    lhsInnerFirst ? 0 : rows.size(), rhsInnerFirst ? 0 : columns.size(), type(lhs, operands),
-                    type(rhs, operands), type(shape, productElement));
+                    lhsInnerFirst ? 0 : rows.size(), rhsInnerFirst ? 0 : columns.size(), tensorText(lhs, operands),
+                    tensorText(rhs, operands), tensorText(shape, productElement));
     last = "%p";
   }
 
@@ -93,7 +80,7 @@ private:
 
   std::string argument(const Shape &argumentShape, const std::string &argumentElement) {
     std::string name = "%a" + std::to_string(arguments.size());
-    arguments.push_back(name + ": " + type(argumentShape, argumentElement));
+    arguments.push_back(name + ": " + tensorText(argumentShape, argumentElement));
     return name;
   }
 
@@ -104,7 +91,7 @@ private:
   }
 
   void writeStep() {
-    std::string tile = type(shape, element);
+    std::string tile = tensorText(shape, element);
     switch (random.integer(0, 3)) {
     case 0: {
       static const char *const kUnary[] = {"math.tanh", "graph.silu", "arith.negf", "graph.gelu tanh"};
@@ -113,9 +100,9 @@ private:
     }
     case 1:
       if (element == "f32")
-        last = emit(formatv("arith.truncf {0} : {1} to {2}", last, tile, type(shape, "bf16")));
+        last = emit(formatv("arith.truncf {0} : {1} to {2}", last, tile, tensorText(shape, "bf16")));
       else
-        last = emit(formatv("arith.extf {0} : {1} to {2}", last, tile, type(shape, "f32")));
+        last = emit(formatv("arith.extf {0} : {1} to {2}", last, tile, tensorText(shape, "f32")));
       element = element == "f32" ? "bf16" : "f32";
       break;
     default: {
@@ -133,8 +120,8 @@ private:
     int64_t rank = shape.size(), rowDims = rows.size();
     auto repeated = [&](const Shape &of, const std::string &to) {
       std::string value = argument(of, element);
-      return emit(
-          formatv("graph.broadcast {0} dims {1} : ({2}) -> {3}", value, to, type(of, element), type(shape, element)));
+      return emit(formatv("graph.broadcast {0} dims {1} : ({2}) -> {3}", value, to, tensorText(of, element),
+                          tensorText(shape, element)));
     };
     switch (random.integer(0, 5)) {
     case 0:
@@ -142,11 +129,11 @@ private:
     case 1:
       return repeated({}, "[]");
     case 2:
-      return repeated(rows, dims(0, rowDims));
+      return repeated(rows, dimsText(0, rowDims));
     case 3:
-      return repeated(columns, dims(rowDims, rank));
+      return repeated(columns, dimsText(rowDims, rank));
     case 4:
-      return emit(formatv("arith.constant dense<{0}> : {1}", random.real(-1, 1), type(shape, element)));
+      return emit(formatv("arith.constant dense<{0}> : {1}", random.real(-1, 1), tensorText(shape, element)));
     default:
       return last;
     }

@@ -15,6 +15,7 @@
 #include "passes/Fusion/Passes.h"
 #include "passes/Fusion/ProductSum.h"
 #include "test/Unit/Passes/StepExecution.h"
+#include "test/Unit/Passes/TypeText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
@@ -31,20 +32,6 @@ namespace {
 constexpr int kPrograms = 150;
 // Of f32 inside of kernels, where the order of a sum differs.
 constexpr double kTolerance = 1e-12;
-
-std::string type(const Shape &shape, const std::string &element) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + element + ">";
-}
-
-std::string dims(int64_t begin, int64_t end) {
-  std::vector<std::string> numbers;
-  for (int64_t dim = begin; dim < end; ++dim)
-    numbers.push_back(std::to_string(dim));
-  return "[" + llvm::join(numbers, ", ") + "]";
-}
 
 /// `@f`: a product of random layout with the epilogue of that name.
 class ProgramWriter {
@@ -83,8 +70,8 @@ private:
     lhs = joined(rows, lhsInnerFirst), rhs = joined(columns, rhsInnerFirst);
     argument(lhs, element), argument(rhs, element);
     body += formatv("%p = graph.dot_general %a0, %a1 contract {0} x {1} : ({2}, {3}) -> {4}\n",
-                    innerDims(rows, lhsInnerFirst), innerDims(columns, rhsInnerFirst), type(lhs, element),
-                    type(rhs, element), type(shape, product));
+                    innerDims(rows, lhsInnerFirst), innerDims(columns, rhsInnerFirst), tensorText(lhs, element),
+                    tensorText(rhs, element), tensorText(shape, product));
   }
   Shape joined(Shape free, bool innerFirst) const {
     free.insert(innerFirst ? free.begin() : free.end(), inner.begin(), inner.end());
@@ -92,26 +79,27 @@ private:
   }
   std::string innerDims(const Shape &free, bool innerFirst) const {
     auto begin = static_cast<int64_t>(innerFirst ? 0 : free.size());
-    return dims(begin, begin + static_cast<int64_t>(inner.size()));
+    return dimsText(begin, begin + static_cast<int64_t>(inner.size()));
   }
 
   void writeForward() {
-    std::string last = "%p", tile = type(shape, element);
+    std::string last = "%p", tile = tensorText(shape, element);
     if (epilogue.bias) {
       // In its own type, or rounded before or after it is repeated.
       bool isWide = element == "bf16" && random.flip(), isRoundedFirst = random.flip();
       std::string given = isWide ? "f32" : element, repeated = isWide && !isRoundedFirst ? "f32" : element;
       std::string vector = argument(columns, given);
       if (isWide && isRoundedFirst) {
-        body += formatv("%c = arith.truncf {0} : {1} to {2}\n", vector, type(columns, given), type(columns, element));
+        body += formatv("%c = arith.truncf {0} : {1} to {2}\n", vector, tensorText(columns, given),
+                        tensorText(columns, element));
         vector = "%c";
       }
       body += formatv("%r = graph.broadcast {0} dims {1} : ({2}) -> {3}\n", vector,
-                      dims(static_cast<int64_t>(rows.size()), static_cast<int64_t>(shape.size())),
-                      type(columns, repeated), type(shape, repeated));
+                      dimsText(static_cast<int64_t>(rows.size()), static_cast<int64_t>(shape.size())),
+                      tensorText(columns, repeated), tensorText(shape, repeated));
       std::string bias = "%r";
       if (repeated != element) {
-        body += formatv("%b = arith.truncf %r : {0} to {1}\n", type(shape, repeated), tile);
+        body += formatv("%b = arith.truncf %r : {0} to {1}\n", tensorText(shape, repeated), tile);
         bias = "%b";
       }
       bool swap = random.flip();
@@ -127,7 +115,7 @@ private:
   }
 
   void writeGradient() {
-    std::string wide = type(shape, "f32"), x = argument(shape, element);
+    std::string wide = tensorText(shape, "f32"), x = argument(shape, element);
     auto emit = [&](StringRef name, const std::string &operation) { body += formatv("{0} = {1}\n", name, operation); };
     auto constant = [&](StringRef name, StringRef value) {
       emit(name, formatv("arith.constant dense<{0}> : {1}", value, wide));
@@ -138,10 +126,10 @@ private:
     };
     constant("%scale", "0.797884583"), constant("%cubic", "4.471500e-02"), constant("%one", "1.0");
     constant("%cubic3", "1.341450e-01"), constant("%half", "0.5");
-    emit("%x", formatv("arith.extf {0} : {1} to {2}", x, type(shape, element), wide));
+    emit("%x", formatv("arith.extf {0} : {1} to {2}", x, tensorText(shape, element), wide));
     std::string gradient = "%p";
     if (product != "f32") {
-      emit("%g", formatv("arith.extf %p : {0} to {1}", type(shape, product), wide));
+      emit("%g", formatv("arith.extf %p : {0} to {1}", tensorText(shape, product), wide));
       gradient = "%g";
     }
     binary("%sq", "mulf", "%x", "%x"), binary("%sx", "mulf", "%scale", "%x"), binary("%cs", "mulf", "%cubic", "%sq");
@@ -152,8 +140,8 @@ private:
     binary("%t1", "addf", "%one", "%t"), binary("%dd", "mulf", "%dt", "%du"), binary("%xd", "mulf", "%x", "%dd");
     binary("%all", "addf", "%t1", "%xd"), binary("%slope", "mulf", "%half", "%all");
     binary("%wide", "mulf", gradient, "%slope");
-    emit("%y", formatv("arith.truncf %wide : {0} to {1}", wide, type(shape, element)));
-    results = {"%y"}, types = {type(shape, element)};
+    emit("%y", formatv("arith.truncf %wide : {0} to {1}", wide, tensorText(shape, element)));
+    results = {"%y"}, types = {tensorText(shape, element)};
   }
 
   void writeSum() {
@@ -161,17 +149,19 @@ private:
     const Shape &summed = ofLhs ? lhs : rhs, &left = ofLhs ? rows : columns;
     std::string value = ofLhs ? "%a0" : "%a1";
     if (element != "f32") {
-      body += formatv("%w = arith.extf {0} : {1} to {2}\n", value, type(summed, element), type(summed, "f32"));
+      body +=
+          formatv("%w = arith.extf {0} : {1} to {2}\n", value, tensorText(summed, element), tensorText(summed, "f32"));
       value = "%w";
     }
     body += formatv("%s = graph.reduce sum {0} dims {1} : ({2}) -> {3}\n", value,
-                    innerDims(left, ofLhs ? lhsInnerFirst : rhsInnerFirst), type(summed, "f32"), type(left, "f32"));
-    results = {"%p", "%s"}, types = {type(shape, "f32"), type(left, "f32")};
+                    innerDims(left, ofLhs ? lhsInnerFirst : rhsInnerFirst), tensorText(summed, "f32"),
+                    tensorText(left, "f32"));
+    results = {"%p", "%s"}, types = {tensorText(shape, "f32"), tensorText(left, "f32")};
   }
 
   std::string argument(const Shape &argumentShape, const std::string &argumentElement) {
     std::string name = "%a" + std::to_string(arguments.size());
-    arguments.push_back(name + ": " + type(argumentShape, argumentElement));
+    arguments.push_back(name + ": " + tensorText(argumentShape, argumentElement));
     return name;
   }
 

@@ -11,6 +11,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Unit/Passes/StepExecution.h"
+#include "test/Unit/Passes/TypeText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -26,18 +27,6 @@ using llvm::formatv;
 namespace {
 
 constexpr int kPrograms = 200;
-
-std::string type(Shape shape, const std::string &element, std::initializer_list<int64_t> last = {}) {
-  shape.insert(shape.end(), last);
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + element + ">";
-}
-
-std::string dims(int64_t begin, int64_t end) {
-  return formatv("[{0:$[, ]}]", llvm::make_range(llvm::seq(begin, end).begin(), llvm::seq(begin, end).end()));
-}
 
 /// A linear layer with a loss behind it, and what a backward pass makes of it, in a random form.
 struct Program {
@@ -62,9 +51,10 @@ struct Program {
   std::string text() const {
     const int64_t rank = static_cast<int64_t>(positions.size());
     const std::string stat = element == "f64" ? "f64" : "f32";
-    const std::string x = type(positions, element, {hidden}), y = type(positions, element, {classes}),
-                      w = classesFirst ? type({classes, hidden}, element) : type({hidden, classes}, element),
-                      l = type(positions, "i32"), s = type(positions, stat);
+    const std::string x = tensorText(positions, element, {hidden}), y = tensorText(positions, element, {classes}),
+                      w = classesFirst ? tensorText({classes, hidden}, element)
+                                       : tensorText({hidden, classes}, element),
+                      l = tensorText(positions, "i32"), s = tensorText(positions, stat);
     std::vector<std::string> results = {"%loss"}, types = {s};
     std::string body =
         formatv("%y = graph.dot_general %x, %w contract [{0}] x [{1}] : ({2}, {3}) -> {4}\n", rank, int(classesFirst),
@@ -83,10 +73,10 @@ struct Program {
     }
     if (gradient && toWeight) {
       std::string wide = weightGradientWide && element == "bf16" ? "f32" : element;
-      std::string dw = classesFirst ? type({classes, hidden}, wide) : type({hidden, classes}, wide);
+      std::string dw = classesFirst ? tensorText({classes, hidden}, wide) : tensorText({hidden, classes}, wide);
       std::string lhs = classesFirst ? "%g" : "%x", rhs = classesFirst ? "%x" : "%g";
       body += formatv("%dw = graph.dot_general {0}, {1} contract {2} x {2} : ({3}, {4}) -> {5}\n", lhs, rhs,
-                      dims(0, rank), classesFirst ? y : x, classesFirst ? x : y, dw);
+                      dimsText(0, rank), classesFirst ? y : x, classesFirst ? x : y, dw);
       results.push_back("%dw"), types.push_back(dw);
     }
     return formatv("graph.func @f(%x: {0}, %w: {1}, %l: {2}, %s: {3}) -> ({4}) {{\n", x, w, l, s,

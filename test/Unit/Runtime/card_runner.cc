@@ -84,4 +84,12 @@ CardRunner* TheCard(std::string* reason) {
   return nullptr;
 }
 
+void CardTest::SetUp() {
+  std::string reason;
+  card_ = TheCard(&reason);
+  if (card_ != nullptr) return;
+  if (std::getenv("BOWLINE_REQUIRE_CARD") != nullptr) FAIL() << reason;
+  GTEST_SKIP() << reason;
+}
+
 }  // namespace bowline::testing

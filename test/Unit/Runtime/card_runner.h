@@ -40,6 +40,14 @@ class CardRunner {
 // there is none, with the reason.
 CardRunner* TheCard(std::string* reason);
 
+// Tests on that card. They are skipped where there is none, or fail with BOWLINE_REQUIRE_CARD in the environment.
+class CardTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+
+  CardRunner* card_ = nullptr;
+};
+
 }  // namespace bowline::testing
 
 #endif  // BOWLINE_TEST_UNIT_RUNTIME_CARD_RUNNER_H_

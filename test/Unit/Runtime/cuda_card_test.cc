@@ -19,22 +19,12 @@ using bowline::testing::CardRunner;
 using reference::AttentionSize;
 using reference::GroupedSize;
 
-class CudaKernels : public ::testing::Test {
+class CudaKernels : public bowline::testing::CardTest {
  protected:
-  void SetUp() override {
-    std::string reason;
-    card_ = bowline::testing::TheCard(&reason);
-    if (card_ != nullptr) return;
-    if (std::getenv("BOWLINE_REQUIRE_CARD") != nullptr) FAIL() << reason;
-    GTEST_SKIP() << reason;
-  }
-
   void Run(const Signature& signature, const std::vector<void*>& arguments) {
     SCOPED_TRACE(signature.kernel);
     card_->Run(signature, arguments);
   }
-
-  CardRunner* card_ = nullptr;
 };
 
 TEST_F(CudaKernels, Fill) {

@@ -14,18 +14,7 @@ namespace {
 
 using bowline::testing::CardRunner;
 
-class CudaEpilogues : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string reason;
-    card_ = bowline::testing::TheCard(&reason);
-    if (card_ != nullptr) return;
-    if (std::getenv("BOWLINE_REQUIRE_CARD") != nullptr) FAIL() << reason;
-    GTEST_SKIP() << reason;
-  }
-
-  CardRunner* card_ = nullptr;
-};
+class CudaEpilogues : public bowline::testing::CardTest {};
 
 std::vector<double> Absolute(std::vector<double> x) {
   for (double& value : x) value = std::abs(value);
