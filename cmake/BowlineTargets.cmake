@@ -83,6 +83,13 @@ function(bowline_add_tool name)
   endif()
 endfunction()
 
+# bowline_record_test_cases(name): the ctest entry `name` runs a GoogleTest binary, and records its cases under its own
+# name, since several entries may run one binary at the same time.
+function(bowline_record_test_cases name)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+    "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/gtest/${name}.xml")
+endfunction()
+
 # bowline_add_unit_test(name SOURCES ... LINKS ...): a GoogleTest binary, one ctest entry per binary.
 function(bowline_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
@@ -95,6 +102,7 @@ function(bowline_add_unit_test name)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/bin)
   add_test(NAME ${name} COMMAND ${name})
+  bowline_record_test_cases(${name})
   bowline_label_test(${name})
   set_property(GLOBAL APPEND PROPERTY BOWLINE_TEST_TARGETS ${name})
 endfunction()

@@ -2,8 +2,8 @@
 """Counts test cases over all kinds of tests. The last line is "N passed, N failed, N skipped"; the one before says what
 this machine has of what some tests need, so that what was skipped explains itself.
 
-A results folder holds ctest.xml (JUnit, from ctest --output-junit), gtest/NAME.xml (from GTEST_OUTPUT, one per
-GoogleTest binary NAME), unittest/NAME.xml (from test/Execution/tools.py, one per ctest entry NAME) and lit.xml (from lit
+A results folder holds ctest.xml (JUnit, from ctest --output-junit), one file per ctest entry NAME that has cases,
+gtest/NAME.xml (from GTEST_OUTPUT) or unittest/NAME.xml (from test/Execution/tools.py), and lit.xml (from lit
 --xunit-xml-output). A ctest entry with such a file counts with its cases; any other entry counts as one. Disabled cases
 count as skipped.
 
