@@ -148,7 +148,7 @@ def Dist_StagesOp : Dist_StrategyLine<"stages"> {
     `split` is `balanced`, or the layers of each stage, first and last, or the only one: `[0..5],[6..10],[11]`.
     Default: `"pp"`, where the mesh has it, balanced.
   }];
-  let arguments = (ins StrAttr:$axis, DefaultValuedAttr<StrAttr, "\"balanced\"">:$split);
+  let arguments = (ins StrAttr:$axis, OptionalAttr<StrAttr>:$split);
   let assemblyFormat = "$axis (`split` $split^)? `` custom<NoBraces>(attr-dict)";
 }
 

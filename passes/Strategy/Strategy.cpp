@@ -36,7 +36,7 @@ static std::optional<Strategy::LayerRange> parseRange(StringRef text) {
 /// first with layer 0.
 static FailureOr<std::vector<Strategy::LayerRange>> parseSplit(dist::StagesOp line) {
   std::vector<Strategy::LayerRange> stages;
-  StringRef text = line.getSplit();
+  StringRef text = line.getSplit().value_or("balanced");
   if (text == "balanced")
     return stages;
   SmallVector<StringRef> parts;

@@ -189,14 +189,21 @@ LogicalResult FlagWriter::addMicrobatches() {
       [&](OpBuilder &builder) { dist::MicrobatchesOp::create(builder, microbatches.location, count); });
 }
 
+/// Two lists of the same layers may differ in blanks alone.
+static std::string withoutBlanks(StringRef text) {
+  std::string words = text.str();
+  llvm::erase_if(words, [](char c) { return llvm::isSpace(c); });
+  return words;
+}
+
 LogicalResult FlagWriter::addStages() {
   if (flags.stages.empty())
     return success();
   Flag stages = flag("--stages " + flags.stages);
   if (auto line = find<dist::StagesOp>()) {
-    if (line.getSplit() != "balanced" && line.getSplit() != flags.stages)
+    if (line.getSplit() && withoutBlanks(*line.getSplit()) != withoutBlanks(flags.stages))
       return refuse(line, stages);
-    line.setSplit(flags.stages);
+    line.setSplit(StringRef(flags.stages));
     return success();
   }
   dist::MeshOp mesh = find<dist::MeshOp>();
@@ -204,7 +211,7 @@ LogicalResult FlagWriter::addStages() {
     return emitError(stages.location) << "layers are divided along an axis for stages, and there is none; add one to "
                                          "the mesh, for instance --mesh pp=2";
   OpBuilder builder = atEnd();
-  dist::StagesOp::create(builder, stages.location, "pp", flags.stages);
+  dist::StagesOp::create(builder, stages.location, builder.getStringAttr("pp"), builder.getStringAttr(flags.stages));
   return success();
 }
 

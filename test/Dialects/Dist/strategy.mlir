@@ -35,7 +35,7 @@ dist.strategy @three_dimensions {
 // What has a default need not be said.
 // CHECK:      dist.strategy @short {
 // CHECK-NEXT:   mesh @mesh ["pp", "dp"] [4, 1]
-// CHECK-NEXT:   stages "pp"
+// CHECK-NEXT:   stages "pp" split "balanced"
 // CHECK-NEXT:   schedule "zb_h1"
 // CHECK-NEXT:   zero level 3
 // CHECK-NEXT: }
