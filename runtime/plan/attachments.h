@@ -1,9 +1,15 @@
 #ifndef BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
 #define BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
 
-namespace bowline {
+// Texts that plans of models carry: JSON objects, which VerifyPlan checks. Plans may carry others, of which it knows
+// only the names.
 
-// Names of texts that plans carry.
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/string_view.h"
+#include "runtime/base/status.h"
+
+namespace bowline {
 
 // The config.json that the model was read from, as it was.
 inline constexpr char kConfigAttachment[] = "config.json";
@@ -16,6 +22,12 @@ inline constexpr char kFunctionKeysAttachment[] = "function_keys.json";
 // Which tensors files of the model may hold although they are no parameters of it: a JSON object, each name with the
 // key of the parameter of which it must be a copy, or "".
 inline constexpr char kIgnoredTensorsAttachment[] = "ignored_tensors.json";
+
+// Whether the text of this name is one of those above.
+bool IsJsonAttachment(absl::string_view name);
+
+// The object that the text of one of the names above is. kInvalidArgument where the text has another form.
+absl::StatusOr<nlohmann::json> ParseAttachment(absl::string_view name, absl::string_view text);
 
 }  // namespace bowline
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/plan/attachments.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/verifier_parts.h"
 
@@ -149,7 +150,10 @@ absl::Status VerifyHeader(const fbs::Plan& plan) {
   BOWLINE_RETURN_IF_ERROR(VerifyCommunicators(plan));
   NameSet names("name");
   for (uint32_t i = 0; i < SizeOf(plan.attachments()); ++i) {
-    BOWLINE_RETURN_IF_ERROR(names.Insert(absl::StrCat("attachment ", i), plan.attachments()->Get(i)->name()));
+    const fbs::Attachment& attachment = *plan.attachments()->Get(i);
+    BOWLINE_RETURN_IF_ERROR(names.Insert(absl::StrCat("attachment ", i), attachment.name()));
+    if (!IsJsonAttachment(TextOf(attachment.name()))) continue;
+    BOWLINE_RETURN_IF_ERROR(ParseAttachment(TextOf(attachment.name()), TextOf(attachment.text())).status());
   }
   return absl::OkStatus();
 }

@@ -73,12 +73,6 @@ void AddDifference(const std::string& key, const json& there, const json& here, 
   }
 }
 
-absl::StatusOr<json> ParseObject(absl::string_view text, const std::string& name) {
-  BOWLINE_ASSIGN_OR_RETURN(json object, ParseJson(text, name));
-  if (object.is_object()) return object;
-  return absl::InvalidArgumentError(absl::StrCat(name, " should hold a JSON object"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory) {
@@ -87,9 +81,8 @@ absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& pl
   const absl::string_view attached = AttachedConfig(plan), keys = AttachmentOf(plan, kFunctionKeysAttachment);
   std::error_code ignored;
   if (attached.empty() || keys.empty() || !std::filesystem::exists(path, ignored)) return differences;
-  BOWLINE_ASSIGN_OR_RETURN(const json compared,
-                           ParseObject(keys, absl::StrCat("the plan's ", kFunctionKeysAttachment)));
-  BOWLINE_ASSIGN_OR_RETURN(const json here, ParseObject(attached, "the plan's config.json"));
+  BOWLINE_ASSIGN_OR_RETURN(const json compared, ParseAttachment(kFunctionKeysAttachment, keys));
+  BOWLINE_ASSIGN_OR_RETURN(const json here, ParseAttachment(kConfigAttachment, attached));
   BOWLINE_ASSIGN_OR_RETURN(const json read, ReadJsonFile(path, /*max_bytes=*/size_t{16} << 20));
   if (!read.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
   const json own = Normalized(here, compared);

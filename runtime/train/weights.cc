@@ -1,6 +1,5 @@
 #include "runtime/train/weights.h"
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -15,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/convert_elements.h"
-#include "runtime/base/json.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/plan/attachments.h"
@@ -50,13 +48,7 @@ using IgnoredTensors = std::map<std::string, std::string, std::less<>>;
 absl::StatusOr<std::optional<IgnoredTensors>> IgnoredTensorsOf(const fbs::Plan& plan) {
   const absl::string_view text = AttachmentOf(plan, kIgnoredTensorsAttachment);
   if (text.empty()) return std::nullopt;
-  const std::string name = absl::StrCat("the plan's ", kIgnoredTensorsAttachment);
-  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJson(text, name));
-  const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
-  if (!object.is_object() || !std::all_of(object.begin(), object.end(), is_text)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " should hold a JSON object of names; compile the plan again"));
-  }
+  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json object, ParseAttachment(kIgnoredTensorsAttachment, text));
   IgnoredTensors tensors;
   for (const auto& [key, copy_of] : object.items()) tensors[key] = copy_of.get<std::string>();
   return tensors;

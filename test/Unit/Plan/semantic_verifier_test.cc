@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -25,6 +26,19 @@ using namespace testing;  // the fixture: bowline::testing
 using P = fbs::PlanT;
 
 TEST(VerifyHeaderGood, AcceptsTheFixture) { ExpectAccepted(MakePlan()); }
+
+std::function<void(P&)> Attached(const char* name, const std::string& text) {
+  return [=](P& p) {
+    p.attachments[0]->name = name;
+    p.attachments[0]->text = text;
+  };
+}
+
+TEST(VerifyHeaderGood, AcceptsTextsOfUsers) {
+  fbs::PlanT plan = MakePlan();
+  Attached("notes.txt", "{")(plan);
+  ExpectAccepted(plan);
+}
 
 const Rule kHeaderRules[] = {
     {"ArenaTooLarge", [](P& p) { p.arena_bytes = ~uint64_t{0}; }, "arena_bytes 18446744073709551615 is more than 2^62"},
@@ -46,6 +60,18 @@ const Rule kHeaderRules[] = {
      "more than 2^31 ranks"},
     {"AttachmentTwice", [](P& p) { p.attachments.push_back(std::make_unique<fbs::AttachmentT>(*p.attachments[0])); },
      "attachment 1: the name 'config.json' is used twice"},
+    {"ConfigIsNoJson", [](P& p) { p.attachments[0]->text = "{"; }, "the plan's config.json: not valid JSON: "},
+    {"ConfigIsEmpty", [](P& p) { p.attachments[0]->text = ""; }, "the plan's config.json: not valid JSON: "},
+    {"ConfigIsAnArray", [](P& p) { p.attachments[0]->text = "[]"; },
+     "the plan's config.json is an array, and not an object"},
+    {"FunctionKeysAreNested", Attached("function_keys.json", std::string(100, '[')),
+     "the plan's function_keys.json: not valid JSON: arrays and objects are nested more than 32 deep"},
+    {"FunctionKeyIsAText", Attached("function_keys.json", R"({"hidden_size": "x"})"),
+     "the plan's function_keys.json: \"hidden_size\" is a string, and not an object"},
+    {"FunctionKeyOfANumber", Attached("function_keys.json", R"({"hidden_size": {"null": 1}})"),
+     "the plan's function_keys.json: \"hidden_size\" has an integer for \"null\", and not a boolean"},
+    {"IgnoredTensorIsAnObject", Attached("ignored_tensors.json", R"({"lm_head": {}})"),
+     "the plan's ignored_tensors.json: \"lm_head\" is an object, and not a parameter's name"},
 };
 
 class VerifyHeader : public ::testing::TestWithParam<Rule> {};

@@ -192,17 +192,6 @@ TEST(WeightsTest, TheHeadOfATiedModelIsItsEmbedding) {
   }
 }
 
-TEST(WeightsTest, APlansIgnoredTensorsAreNames) {
-  const TempDirectory directory;
-  WriteWeights(directory / "model.safetensors",
-               {{"w", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, ExactValues(15))}});
-  for (const char* broken : {"[]", R"({"a": 1})", R"({"a")"}) {
-    const absl::Status status = LoadWeights(*SessionOf("{}", "{}", broken), directory.path()).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << broken;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("the plan's ignored_tensors.json"));
-  }
-}
-
 TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
   const struct {
     const char *plan, *weights;
