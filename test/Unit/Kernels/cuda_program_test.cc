@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/attention_program.h"
 #include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/epilogue_program.h"
 #include "test/Unit/Kernels/kernel_testing.h"
 
 namespace bowline::kernels::cuda {
@@ -129,6 +130,39 @@ std::string Describe(const Signature& signature) {
   return text;
 }
 
+// Those of epilogues that the library may lack, with what it does without them.
+void LaunchEpilogues(std::set<std::string>& launched) {
+  for (const ProductEpilogue& epilogue : kProductEpilogues) {
+    for (const auto& [m, n, k] :
+         {std::tuple<int64_t, int64_t, int64_t>{5, 8, 1}, {300, 520, 7}, {8192, 49152, 12288}}) {
+      for (const auto& [operands, result] :
+           {std::pair(DType::kF32, DType::kF32), {DType::kBF16, DType::kF32}, {DType::kBF16, DType::kBF16}}) {
+        for (const bool transposed : {false, true}) {
+          Signature signature = WithEpilogue(epilogue, m, n, k, operands, result);
+          if (transposed) {
+            signature.attributes[4] = Ints("a_strides", {0, 1, m});
+            signature.attributes[5] = Ints("b_strides", {0, 1, k});
+          }
+          const auto whole = ProgramOf(signature);
+          if (!whole.ok()) continue;  // tested below
+          SCOPED_TRACE(Describe(signature));
+          const size_t scratch = whole->scratch_bytes;
+          const auto program = ProgramWithoutLibraryEpilogue(whole->products.at(0), scratch);
+          ASSERT_TRUE(program.ok()) << program.status();
+          EXPECT_EQ(program->workspace_bytes % 256, 0);
+          EXPECT_GE(program->workspace_bytes, scratch / 4);
+          for (const EpilogueStep& step : program->steps) {
+            EXPECT_EQ(step.product.epilogue, nullptr);
+            launched.insert(step.launch.function);
+            const absl::Status status = emulator::Check(step.launch, signature.arguments.size(), scratch);
+            EXPECT_TRUE(status.ok()) << status;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(CudaProgram, EverySignatureHasAProgramThatADeviceCanLaunch) {
   const std::vector<std::string> functions = emulator::FunctionNames();
   std::set<std::string> launched;
@@ -147,6 +181,7 @@ TEST(CudaProgram, EverySignatureHasAProgramThatADeviceCanLaunch) {
       EXPECT_LE(launch.shared_bytes, kShared) << launch.function;
     }
   }
+  LaunchEpilogues(launched);
   for (const std::string& function : functions) {
     if (!function.starts_with("bowline_")) continue;  // of the emulator's own tests
     EXPECT_TRUE(launched.contains(function)) << function << " is launched by no program";
