@@ -111,7 +111,7 @@ def main(argv) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=pathlib.Path, help="folder with ctest.xml, lit.xml, gtest/, unittest/")
     parser.add_argument("--step", action="append", default=[], metavar="NAME=passed|failed|skipped",
-                        help="a check that ran outside ctest, or for which there was no time")
+                        help="a check that ran outside ctest, or that could not look")
     arguments = parser.parse_args(argv)
 
     try:
