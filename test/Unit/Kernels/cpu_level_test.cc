@@ -53,7 +53,7 @@ TEST(CpuLimit, IsALevelThatTheMachineHas) {
   EXPECT_EQ(*ReadCpuLimit("", CpuLevel::kV4), std::nullopt);
   for (size_t machine = 0; machine < std::size(kCpuLevelNames); ++machine) {
     for (size_t asked = 0; asked < std::size(kCpuLevelNames); ++asked) {
-      const auto limit = ReadCpuLimit(kCpuLevelNames[asked].data(), static_cast<CpuLevel>(machine));
+      const auto limit = ReadCpuLimit(std::string(kCpuLevelNames[asked]).c_str(), static_cast<CpuLevel>(machine));
       ASSERT_EQ(limit.ok(), asked <= machine) << kCpuLevelNames[asked] << " " << kCpuLevelNames[machine];
       if (limit.ok()) EXPECT_EQ(*limit, static_cast<CpuLevel>(asked));
     }
@@ -108,8 +108,8 @@ TEST_F(CpuLimitDeathTest, IsaFollowsTheEnvironment) {
   const std::optional<CpuLevel> machine = CpuLevelOf(HostFeatures());
   for (size_t level = 0; machine.has_value() && level <= static_cast<size_t>(*machine); ++level) {
     const kernels::Isa expected = kernels::IsaOf(static_cast<CpuLevel>(level));
-    EXPECT_EXIT(ExitWithIsaUnder(kCpuLevelNames[level].data()), ::testing::ExitedWithCode(static_cast<int>(expected)),
-                "");
+    EXPECT_EXIT(ExitWithIsaUnder(std::string(kCpuLevelNames[level]).c_str()),
+                ::testing::ExitedWithCode(static_cast<int>(expected)), "");
   }
 }
 
