@@ -100,7 +100,7 @@ format-check: packages  ## Say which C++ sources are not formatted
 tidy: build  ## Run clang-tidy for ten minutes on what changed since BASE=COMMIT (main), naming what that left out
 	@scripts/tidy.py --base $(or $(BASE),main)
 
-hooks:  ## Let git format what is committed from this checkout
+hooks:  ## Let git format what is committed from this checkout, and refuse subjects of another form
 	@git config core.hooksPath .githooks
 
 clean:  ## Remove what builds and the demo made

@@ -45,7 +45,7 @@ class CpuDevice : public hal::Device {
   absl::Status CheckTarget(const hal::Target& target) const override {
     if (target.device != "cpu") return Refuse("device", target.device, "cpu");
     if (target.arch != HostArch()) return Refuse("architecture", target.arch, HostArch());
-    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.NameBeside(target.cpu));
+    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.NameBeside(target.cpu), cpu_.is_limited);
     return absl::OkStatus();
   }
 
@@ -84,10 +84,13 @@ class CpuDevice : public hal::Device {
   }
 
  private:
-  static absl::Status Refuse(absl::string_view what, absl::string_view needed, absl::string_view present) {
+  static absl::Status Refuse(absl::string_view what, absl::string_view needed, absl::string_view present,
+                             bool is_limited = false) {
+    const std::string limit = is_limited ? absl::StrCat(" by the environment's ", kCpuLimitVariable) : "",
+                      remedy = is_limited ? absl::StrCat(", or unset ", kCpuLimitVariable) : "";
     return absl::FailedPreconditionError(absl::StrCat("the plan was compiled for ", what, " '", needed,
-                                                      "', but this machine is '", present,
-                                                      "'; compile the model again for this machine"));
+                                                      "', but this machine is '", present, "'", limit,
+                                                      "; compile the model again for this machine", remedy));
   }
 
   int threads_;
@@ -102,7 +105,8 @@ std::string HostArch() {
 }
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options) {
-  return CreateCpuDeviceAs(options, HostCpuFeatures());
+  BOWLINE_ASSIGN_OR_RETURN(const CpuFeatures cpu, HostCpuFeatures());
+  return CreateCpuDeviceAs(options, cpu);
 }
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::DeviceOptions& options,

@@ -15,7 +15,6 @@
 #include "runtime/drivers/cpu/perf_map.h"
 #include "runtime/drivers/host/host_memory.h"
 #include "runtime/drivers/null/null_device.h"
-#include "runtime/plan/x86_levels.h"
 #include "test/Unit/Plan/fixture_image.h"
 
 namespace bowline {
@@ -56,7 +55,7 @@ TEST(DriverChoice, IsANameAndSettings) {
 TEST(CpuDevice, AcceptsItsOwnTargetAndLesserOnes) {
   const auto device = CreateCpuDevice({.threads = 1});
   ASSERT_TRUE(device.ok());
-  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuFeatures().Name()}).ok());
+  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuFeatures()->Name()}).ok());
   EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), "x86-64"}).ok());
   const absl::Status status = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v5"});
   EXPECT_THAT(std::string(status.message()), HasSubstr("compiled for CPU 'x86-64-v5', but this machine is '"));
@@ -107,6 +106,30 @@ TEST(CpuDevice, NamesTheFeaturesThatALevelNeeds) {
   const absl::Status refusal = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v3"});
   EXPECT_THAT(std::string(refusal.message()),
               HasSubstr("compiled for CPU 'x86-64-v3', but this machine is 'x86-64-v2 without f16c, movbe'; compile"));
+}
+
+TEST(CpuDevice, IsTakenForOneOfTheLevelItIsLimitedTo) {
+  std::set<std::string> features = {kBf16Feature};
+  for (const X86Feature& feature : kX86LevelFeatures) features.insert(feature.name);
+  constexpr std::string_view kTargets[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"};
+  for (size_t limit = 0; limit < std::size(kTargets); ++limit) {
+    CpuFeatures cpu = CpuFeaturesOf(features);
+    cpu.LimitTo(*CpuLevelNamed(kTargets[limit]));
+    EXPECT_EQ(cpu.Name(), kTargets[limit]);
+    EXPECT_EQ(cpu.is_limited, limit + 1 < std::size(kTargets));
+    const auto device = CreateCpuDeviceAs({.threads = 1}, cpu);
+    ASSERT_TRUE(device.ok());
+    for (size_t target = 0; target < std::size(kTargets); ++target) {
+      EXPECT_EQ((*device)->CheckTarget({"cpu", HostArch(), std::string(kTargets[target])}).ok(), target <= limit)
+          << kTargets[limit] << " " << kTargets[target];
+    }
+  }
+  CpuFeatures cpu = CpuFeaturesOf(features);
+  cpu.LimitTo(CpuLevel::kV3);
+  const absl::Status refusal = (*CreateCpuDeviceAs({.threads = 1}, cpu))->CheckTarget({"cpu", HostArch(), "x86-64-v4"});
+  EXPECT_EQ(refusal.message(),
+            "the plan was compiled for CPU 'x86-64-v4', but this machine is 'x86-64-v3' by the environment's "
+            "BOWLINE_TARGET_CPU; compile the model again for this machine, or unset BOWLINE_TARGET_CPU");
 }
 
 // The loader of the system takes two libraries for one where they have one name.
