@@ -4,7 +4,6 @@
 #include "kernels/cuda/attention_forward_mma.cu"
 #include "kernels/cuda/check.cu"
 #include "kernels/cuda/embedding.cu"
-#include "kernels/cuda/epilogue.cu"
 #include "kernels/cuda/fill.cu"
 #include "kernels/cuda/grouped.cu"
 #include "kernels/cuda/grouped_mma.cu"
