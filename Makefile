@@ -71,7 +71,7 @@ bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
 	@scripts/bench-scale.py
 
-bench-threads: build  ## Measure training on all processors and on one, beside 0, 1 and 2 busy loops (two minutes)
+bench-threads: build  ## Measure training on all processors and on one, beside 0, 1 and 2 busy loops, from flat and sharp weights (over five minutes)
 	@scripts/bench-threads.py
 
 fuzz: packages  ## Run each fuzz target for a minute, or for SECONDS=N
@@ -87,8 +87,8 @@ package: packages  ## Make a tarball of the runtime's tools that runs from any f
 	@cd build && cpack --config runtime-only/CPackConfig.cmake -B $(CURDIR)/build/package
 	@mv build/package/bowline-*.tar.gz build/
 
-gpu-bundle: configure  ## Make the folder build/gpu-bundle, whose run-card is for a machine with an NVIDIA card
-	@cmake --build --preset release --target bowline-compile bowline-run bowline-inspect bowline-card-bench bowline_driver_cuda bowline_driver_discrete hal-test cuda-card-test recording-test session-overlap-loopback-test session-fault-test
+gpu-bundle: configure  ## Make the folder build/gpu-bundle, whose run-tests and run-bench are for a machine with an NVIDIA card
+	@cmake --build --preset release --target bowline-compile bowline-run bowline-card-bench bowline_driver_cuda bowline_driver_discrete hal-test cuda-card-test recording-test session-overlap-loopback-test session-fault-test
 	@scripts/make-gpu-bundle.sh build/release
 
 format: packages  ## Format C++ sources in place

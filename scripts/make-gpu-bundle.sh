@@ -23,7 +23,7 @@ fail() {
 
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib"
-programs=("$build/bin/bowline-run" "$build/bin/bowline-inspect" "$build/bin/bowline-card-bench" "$build/bin/libbowline_cuda.so"
+programs=("$build/bin/bowline-run" "$build/bin/bowline-card-bench" "$build/bin/libbowline_cuda.so"
   "$build/bin/libbowline_discrete.so"
   "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test" "$build/test/bin/recording-test"
   "$build/test/bin/session-overlap-loopback-test" "$build/test/bin/session-fault-test")
@@ -31,7 +31,21 @@ cp -L "${programs[@]}" "$bundle/bin/"
 cp -LR scripts/gpu-bundle/. LICENSE "$bundle/"
 
 # Plans are compiled here: nothing of the compiler is needed there.
-scripts/make-card-plans.py "$build/bin" "$bundle"
+mkdir -p "$bundle/plans"
+compile() {
+  local model=$1 batch=$2 length=$3
+  "$build/bin/bowline-compile" "scripts/gpu-bundle/models/$model" --mode train --batch "$batch" --seq "$length" \
+    --dtype bf16 --target cuda --cuda-arch sm_90a -o "$bundle/plans/$model.plan"
+}
+if [ -e "$build/bin/bowline-compile" ]; then
+  # Batches and lengths are those of run-bench.
+  compile gpt2-124m 8 1024
+  compile gpt2-1.5b 4 1024
+  compile llama-1b 2 4096
+  compile llama-8b-16-layers 1 4096
+else
+  echo "make-gpu-bundle: $build has no compiler: there are no plans for run-bench"
+fi
 
 # Shared libraries that come with every system: the C library's, and the C++ library, which is older here than there.
 of_the_system='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s)\.so'
@@ -52,4 +66,4 @@ newest=$(objdump -T "$bundle"/bin/* "$bundle"/lib/* | grep -o 'GLIBC_[0-9.]*' | 
   fail "the bundle needs glibc $newest; make it on a system with glibc $newest_glibc or older"
 bytes=$(du -sb "$bundle" | cut -f1)
 [ "$bytes" -le "$most_bytes" ] || fail "the bundle has $bytes bytes; at most $most_bytes are allowed"
-echo "$bundle: $((bytes >> 20)) MiB, glibc $newest; run $bundle/run-card on a machine with a card"
+echo "$bundle: $((bytes >> 20)) MiB, glibc $newest; run $bundle/run-tests on a machine with a card"

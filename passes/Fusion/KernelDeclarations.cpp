@@ -156,24 +156,6 @@ static std::string nameOfOperations(graph::FusionOp fusion) {
   return llvm::join(names.getArrayRef().take_front(4), "_");
 }
 
-/// Bytes that a generated kernel reads of an input and writes of an output, each once: of an input of which it takes boxes
-/// alone, those boxes.
-static double bytesOfFusion(graph::FusionOp fusion) {
-  auto bytesOf = [](Value value) {
-    return static_cast<double>(plan::byteCount(cast<RankedTensorType>(value.getType())));
-  };
-  double bytes = 0;
-  for (Value input : fusion.getBody().getArguments()) {
-    double boxes = 0;
-    for (Operation *user : input.getUsers())
-      boxes += isa<graph::SliceOp>(user) ? bytesOf(user->getResult(0)) : bytesOf(input);
-    bytes += std::min(boxes, bytesOf(input));
-  }
-  for (Value output : fusion.getOutputs())
-    bytes += bytesOf(output);
-  return bytes;
-}
-
 plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
   std::string content = contentOf(fusion);
   if (plan::KernelOp known = byContent.lookup(content))
@@ -187,7 +169,7 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
   plan::KernelOp kernel = declare(nameOfOperations(fusion), builder.getUnknownLoc());
   kernel.setArgumentsAttr(builder.getArrayAttr(SmallVector<Attribute>(arguments.begin(), arguments.end())));
   kernel.setFlops(APFloat(flopsOfFusion(fusion)));
-  kernel.setBytesMoved(APFloat(bytesOfFusion(fusion)));
+  kernel.setBytesMoved(APFloat(totalBytes(arguments)));
 
   auto function =
       func::FuncOp::create(builder, builder.getUnknownLoc(), (kernel.getName() + ".body").str(),

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -126,13 +125,11 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
 
 void Session::SayNotes() const {
   if (!options_.note) return;
-  std::map<std::string, std::vector<size_t>> kernels;  // by what is to say of them
-  for (size_t i = 0; i < bound_->launchables.size(); ++i) {
-    const std::string note = bound_->launchables[i] == nullptr ? "" : bound_->launchables[i]->Note();
-    if (!note.empty()) kernels[note].push_back(i);
-  }
-  for (const auto& [note, numbers] : kernels) {
-    options_.note(absl::StrCat(numbers.size() == 1 ? "kernel " : "kernels ", absl::StrJoin(numbers, ", "), ": ", note));
+  std::set<std::string> said;
+  for (const std::unique_ptr<hal::Launchable>& launchable : bound_->launchables) {
+    if (launchable == nullptr) continue;
+    const std::string note = launchable->Note();
+    if (!note.empty() && said.insert(note).second) options_.note(note);
   }
 }
 

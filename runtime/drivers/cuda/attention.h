@@ -13,8 +13,11 @@
 
 namespace bowline {
 
+// Who computes attention: cuDNN where it can, cuDNN or nobody, the driver's own kernels.
+enum class AttentionWay : uint8_t { kAuto, kCudnn, kOwn };
+
 struct AttentionOptions {
-  bool by_cudnn = false;                    // else by the driver's own kernels
+  AttentionWay way = AttentionWay::kAuto;
   bool any_order = false;                   // gradients may be summed up in another order in each run
   std::vector<std::string> libraries = {};  // folders for cuDNN
 };

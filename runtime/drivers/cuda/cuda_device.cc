@@ -48,22 +48,13 @@ absl::StatusOr<CommunicatorWay> ReadWay(const hal::DeviceOptions& options) {
       absl::StrCat("the driver 'cuda': communicators=", found->second, " is none of auto, nccl and host"));
 }
 
-// Whether cuDNN computes attention. `auto` takes what ran on a card.
-absl::StatusOr<bool> ReadAttention(const hal::DeviceOptions& options) {
+absl::StatusOr<AttentionWay> ReadAttention(const hal::DeviceOptions& options) {
   const auto found = options.settings.find("attention");
-  if (found == options.settings.end() || found->second == "auto" || found->second == "own") return false;
-  if (found->second == "cudnn") return true;
+  if (found == options.settings.end() || found->second == "auto") return AttentionWay::kAuto;
+  if (found->second == "cudnn") return AttentionWay::kCudnn;
+  if (found->second == "own") return AttentionWay::kOwn;
   return absl::InvalidArgumentError(
       absl::StrCat("the driver 'cuda': attention=", found->second, " is none of auto, cudnn and own"));
-}
-
-// Whether functions of the driver compute all epilogues of products, and not only those that cuBLASLt lacks.
-absl::StatusOr<bool> ReadEpilogues(const hal::DeviceOptions& options) {
-  const auto found = options.settings.find("epilogues");
-  if (found == options.settings.end() || found->second == "auto") return false;
-  if (found->second == "own") return true;
-  return absl::InvalidArgumentError(
-      absl::StrCat("the driver 'cuda': epilogues=", found->second, " is neither auto nor own"));
 }
 
 class CudaDevice : public hal::Device {
@@ -138,17 +129,16 @@ class CudaDevice : public hal::Device {
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceOptions& options) {
   BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cuda", options,
-                                             {"any-order", "attention", "blocking", "communicators", "device",
-                                              "epilogues", "graphs", "libraries", "poison", "tf32", "tune"}));
+                                             {"any-order", "attention", "blocking", "communicators", "device", "graphs",
+                                              "libraries", "poison", "tf32", "tune"}));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, ReadNumber(options, "device", kMostCards));
   BOWLINE_ASSIGN_OR_RETURN(const bool poison, ReadFlag(options, "poison"));
   BOWLINE_ASSIGN_OR_RETURN(const bool blocking, ReadFlag(options, "blocking"));
   BOWLINE_ASSIGN_OR_RETURN(const bool graphs, ReadFlag(options, "graphs"));
   BOWLINE_ASSIGN_OR_RETURN(const CommunicatorWay way, ReadWay(options));
   CudaKernelOptions kernels;
-  BOWLINE_ASSIGN_OR_RETURN(kernels.attention.by_cudnn, ReadAttention(options));
+  BOWLINE_ASSIGN_OR_RETURN(kernels.attention.way, ReadAttention(options));
   BOWLINE_ASSIGN_OR_RETURN(kernels.attention.any_order, ReadFlag(options, "any-order"));
-  BOWLINE_ASSIGN_OR_RETURN(kernels.own_epilogues, ReadEpilogues(options));
   BOWLINE_ASSIGN_OR_RETURN(kernels.gemm.tf32, ReadFlag(options, "tf32"));
   BOWLINE_ASSIGN_OR_RETURN(kernels.gemm.tune, ReadFlag(options, "tune"));
   if (const auto found = options.settings.find("libraries"); found != options.settings.end()) {

@@ -6,31 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/kernel_program.h"
-#include "runtime/drivers/cuda/cuda_launch.h"
+#include "runtime/drivers/cuda/cuda_function.h"
 #include "runtime/drivers/cuda/cuda_launchable.h"
-#include "runtime/drivers/cuda/separate_epilogue.h"
 
 namespace bowline {
 namespace {
 
 using kernels::cuda::DeviceLaunch;
 using kernels::cuda::KernelProgram;
-using kernels::cuda::LibraryProduct;
-
-std::string TypesText(const LibraryProduct& product) {
-  return product.operands == product.result ? std::string(NameOf(product.operands))
-                                            : absl::StrCat(NameOf(product.operands), " into ", NameOf(product.result));
-}
-
-std::string ProductText(const LibraryProduct& product) {
-  const std::string epilogue =
-      product.epilogue == nullptr
-          ? ""
-          : absl::StrCat(" with the epilogue '", std::string(product.epilogue->name), "', which --disable-step ",
-                         std::string(kernels::StepOf(*product.epilogue)), " compiles without");
-  return absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k, "] and [", product.k,
-                      ", ", product.n, "] in ", TypesText(product), epilogue);
-}
+using kernels::cuda::Parameter;
 
 class RegisteredKernel : public CudaLaunchable {
  public:
@@ -38,14 +22,19 @@ class RegisteredKernel : public CudaLaunchable {
 
   absl::Status Prepare(CudaCard* card, size_t arguments, const CudaKernelOptions& options) {
     arguments_ = arguments;
-    if (options.attention.by_cudnn) BOWLINE_RETURN_IF_ERROR(PrepareCudnn(card, options.attention));
+    BOWLINE_RETURN_IF_ERROR(PrepareAttention(card, options.attention));
     if (attention_ != nullptr) return absl::OkStatus();
     for (const DeviceLaunch& launch : program_.launches) {
-      BOWLINE_ASSIGN_OR_RETURN(CudaLaunch made, CudaLaunch::Create(card, name_, launch, arguments));
-      launches_.push_back(std::move(made));
+      BOWLINE_ASSIGN_OR_RETURN(const CUfunction found, card->KernelFunction(launch.function));
+      BOWLINE_ASSIGN_OR_RETURN(CudaFunction function, CudaFunction::Create(card, found, launch.function));
+      BOWLINE_RETURN_IF_ERROR(CheckParameters(launch, function));
+      BOWLINE_RETURN_IF_ERROR(function.Prepare(launch.blocks, launch.threads, launch.shared_bytes));
+      functions_.push_back(std::move(function));
     }
-    for (const LibraryProduct& product : program_.products) {
-      BOWLINE_RETURN_IF_ERROR(Annotate(PrepareProduct(card, product, options), ProductText(product)));
+    for (const kernels::cuda::LibraryProduct& product : program_.products) {
+      BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Gemm> gemm,
+                               Gemm::Create(card, product, program_.scratch_bytes, options.gemm));
+      products_.push_back(std::move(gemm));
     }
     return absl::OkStatus();
   }
@@ -65,63 +54,86 @@ class RegisteredKernel : public CudaLaunchable {
           absl::StrCat("the kernel has ", arguments_, " arguments and is launched with ", arguments.size()));
     }
     if (attention_ != nullptr) return attention_->Submit(stream, arguments, scratch);
-    for (const CudaLaunch& launch : launches_) {
-      BOWLINE_RETURN_IF_ERROR(launch.Submit(stream, arguments, scratch, parameters));
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      const DeviceLaunch& launch = program_.launches[i];
+      parameters.Clear();
+      for (const Parameter& parameter : launch.parameters) parameters.Add(ValueOf(parameter, arguments, scratch));
+      BOWLINE_RETURN_IF_ERROR(
+          functions_[i].Launch(stream, launch.blocks, launch.threads, launch.shared_bytes, parameters.Pointers()));
     }
     for (const std::unique_ptr<Gemm>& product : products_) {
       BOWLINE_RETURN_IF_ERROR(product->Submit(stream, arguments, scratch));
-    }
-    for (const std::unique_ptr<SeparateEpilogue>& product : separate_) {
-      BOWLINE_RETURN_IF_ERROR(product->Submit(stream, arguments, scratch, parameters));
     }
     return absl::OkStatus();
   }
 
  private:
-  // By cuDNN or by nobody.
-  absl::Status PrepareCudnn(CudaCard* card, const AttentionOptions& options) {
-    if (name_ != "attention_forward" && name_ != "attention_backward") return absl::OkStatus();
+  static uint64_t ValueOf(const Parameter& parameter, absl::Span<const hal::DeviceAddress> arguments,
+                          hal::DeviceAddress scratch) {
+    switch (parameter.kind) {
+      case Parameter::Kind::kArgument:
+        return arguments[parameter.index] + parameter.value;
+      case Parameter::Kind::kScratch:
+        return scratch + parameter.value;
+      case Parameter::Kind::kConstant:
+        break;
+    }
+    return parameter.value;
+  }
+
+  // By cuDNN, if it can and may; else the launches remain.
+  absl::Status PrepareAttention(CudaCard* card, const AttentionOptions& options) {
+    const bool is_attention = name_ == "attention_forward" || name_ == "attention_backward";
+    if (!is_attention || options.way == AttentionWay::kOwn) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<Attention>> made =
         program_.attention.has_value()
             ? CreateCudnnAttention(card, *program_.attention, program_.scratch_bytes, options)
             : absl::UnimplementedError(
                   "cuDNN computes attention of bf16, of heads of 8, 16, ... 256 elements and of "
                   "less than 2^24 rows; the gradient of more than one query and key");
-    if (!made.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat("attention=cudnn, but ", made.status().message(),
-                                                        "; attention=auto takes the driver's own kernels"));
+    if (made.ok()) {
+      attention_ = *std::move(made);
+      return absl::OkStatus();
     }
-    attention_ = *std::move(made);
+    if (options.way == AttentionWay::kCudnn) {
+      return absl::FailedPreconditionError(absl::StrCat("attention=cudnn, but ", made.status().message(),
+                                                        "; attention=auto takes the driver's own "
+                                                        "kernels where cuDNN cannot be had"));
+    }
+    if (program_.attention.has_value()) {
+      note_ = absl::StrCat("'", name_,
+                           "' is computed by the driver's own kernels, not by cuDNN: ", made.status().message());
+    }
     return absl::OkStatus();
   }
 
-  // With its epilogue by the library, or the product alone where the library has no algorithm for both.
-  absl::Status PrepareProduct(CudaCard* card, const LibraryProduct& product, const CudaKernelOptions& options) {
-    if (product.epilogue == nullptr || !options.own_epilogues) {
-      absl::StatusOr<std::unique_ptr<Gemm>> gemm = Gemm::Create(card, product, program_.scratch_bytes, options.gemm);
-      if (product.epilogue == nullptr || !absl::IsUnimplemented(gemm.status())) {
-        BOWLINE_RETURN_IF_ERROR(gemm.status());
-        products_.push_back(*std::move(gemm));
-        return absl::OkStatus();
-      }
-      note_ =
-          absl::StrCat("the epilogue '", std::string(product.epilogue->name), "' of a product in ", TypesText(product),
-                       " is computed by a function of the driver's own, after the product: ", gemm.status().message());
+  // The program and the image are made by one build, so that a difference is a defect of it.
+  absl::Status CheckParameters(const DeviceLaunch& launch, const CudaFunction& function) const {
+    const std::vector<size_t>& expected = function.parameters();
+    const auto defect = [&](const auto&... what) {
+      return absl::InternalError(absl::StrCat("kernel '", name_, "': the function '", launch.function, "' ", what...));
+    };
+    if (expected.size() != launch.parameters.size()) {
+      return defect("has ", expected.size(), " parameters, and its program gives ", launch.parameters.size());
     }
-    BOWLINE_ASSIGN_OR_RETURN(
-        std::unique_ptr<SeparateEpilogue> separate,
-        SeparateEpilogue::Create(card, name_, product, arguments_, program_.scratch_bytes, options.gemm));
-    separate_.push_back(std::move(separate));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Parameter& given = launch.parameters[i];
+      if (expected[i] != given.bytes) {
+        return defect("has ", expected[i], " bytes for its parameter ", i, ", and its program gives ", given.bytes);
+      }
+      if (given.kind == Parameter::Kind::kArgument && given.index >= arguments_) {
+        return defect("is given argument ", given.index, " of ", arguments_);
+      }
+    }
     return absl::OkStatus();
   }
 
   std::string name_;
   KernelProgram program_;
   size_t arguments_ = 0;
-  std::vector<CudaLaunch> launches_;
-  std::vector<std::unique_ptr<Gemm>> products_;
-  std::vector<std::unique_ptr<SeparateEpilogue>> separate_;
-  std::unique_ptr<Attention> attention_;  // in place of all of these
+  std::vector<CudaFunction> functions_;          // the functions of the launches
+  std::vector<std::unique_ptr<Gemm>> products_;  // the products, in order
+  std::unique_ptr<Attention> attention_;         // in place of both
   std::string note_;
 };
 

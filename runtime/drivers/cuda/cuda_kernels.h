@@ -13,7 +13,6 @@ namespace bowline {
 struct CudaKernelOptions {
   GemmOptions gemm;
   AttentionOptions attention;
-  bool own_epilogues = false;  // of products: by functions of the driver, also where cuBLASLt has an algorithm
 };
 
 // A kernel of the registry as kernels/cuda computes it: launches of functions of the driver's image, products of

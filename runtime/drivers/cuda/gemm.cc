@@ -23,6 +23,12 @@ constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t TypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F; }
 
+std::string EpilogueText(const LibraryProduct& product) {
+  if (product.epilogue == nullptr) return "";
+  return absl::StrCat(" with the epilogue '", std::string(product.epilogue->name), "', which --disable-step ",
+                      std::string(kernels::StepOf(*product.epilogue)), " compiles without,");
+}
+
 // What every address that the operand has at some call is a multiple of.
 uint32_t AlignmentOf(DType dtype, int64_t batch_stride, int64_t begin, absl::Span<const int64_t> steps) {
   int64_t elements = std::gcd(batch_stride, begin);
@@ -138,14 +144,9 @@ class Gemm::Shape {
     for (int i = 0; i < found; ++i) {
       if (results[i].state == CUBLAS_STATUS_SUCCESS) candidates.push_back({results[i].algo, results[i].workspaceSize});
     }
-    if (candidates.empty()) return NoAlgorithm("it names none");
+    if (candidates.empty()) return absl::UnimplementedError("cuBLASLt has no algorithm for it");
     algorithm_ = candidates.front();
     return tune && candidates.size() > 1 ? TakeFastest(candidates) : absl::OkStatus();
-  }
-
-  absl::Status NoAlgorithm(absl::string_view says) const {
-    return absl::UnimplementedError(
-        absl::StrCat("cuBLASLt ", blas_.api->cublasLtGetVersion(), " has no algorithm for it: ", says));
   }
 
   // What every address of A, B and C is a multiple of, in bytes.
@@ -171,12 +172,8 @@ class Gemm::Shape {
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, calls_.first_is_a ? b : a));
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c));
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c));
-    const cublasStatus_t said =
-        blas_.api->cublasLtMatmulAlgoGetHeuristic(blas_.handle, operation_, layouts_[0], layouts_[1], layouts_[2],
-                                                  layouts_[2], preference, count, results.data(), &found);
-    const absl::Status status = CublasLtStatus(*blas_.api, said, "cublasLtMatmulAlgoGetHeuristic");
-    const bool refuses = said == CUBLAS_STATUS_NOT_SUPPORTED || said == CUBLAS_STATUS_INVALID_VALUE;
-    return refuses ? NoAlgorithm(status.message()) : status;
+    return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulAlgoGetHeuristic, blas_.handle, operation_, layouts_[0],
+                            layouts_[1], layouts_[2], layouts_[2], preference, count, results.data(), &found);
   }
 
   absl::Status RunOnce(const Algorithm& algorithm, CUstream stream, const Addresses& at, bool accumulate) const {
@@ -318,7 +315,12 @@ absl::StatusOr<std::unique_ptr<Gemm>> Gemm::Create(CudaCard* card, const Library
   std::unique_ptr<Gemm> gemm(new Gemm());
   for (const GemmCalls& calls : all) {
     auto shape = std::make_unique<Shape>(card, blas, product, calls, scratch_bytes, options.tf32);
-    BOWLINE_RETURN_IF_ERROR(shape->Initialise(options.tune));
+    const absl::Status status = shape->Initialise(options.tune);
+    if (!status.ok()) {
+      return Annotate(status, absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k,
+                                           "] and [", product.k, ", ", product.n, "] in ", NameOf(product.operands),
+                                           EpilogueText(product), " by cuBLASLt ", blas.api->cublasLtGetVersion()));
+    }
     gemm->shapes_.push_back(std::move(shape));
   }
   return gemm;

@@ -6,9 +6,8 @@ namespace {
 using kernels::ProductEpilogue;
 using kernels::cuda::LibraryProduct;
 
-// As aligned as the arguments of every plan: the library asks how pointers are aligned when it chooses, and reads
-// nothing there.
-constexpr hal::DeviceAddress kAnyArgument = 64;
+// Where arguments begin, as the library asks how pointers are aligned when it chooses, and reads nothing there.
+constexpr hal::DeviceAddress kAnyArgument = 256;
 
 // B is the library's first operand.
 cublasLtEpilogue_t EpilogueOf(const ProductEpilogue& epilogue) {

@@ -13,21 +13,6 @@
 
 namespace bowline::testing {
 
-// Whether the card is that of test/Support/cuda_stand_in.
-bool IsStandIn();
-
-// An environment variable that the stand-in reads, for as long as it is in scope.
-class StandInIs {
- public:
-  StandInIs(const char* name, const std::string& value);
-  ~StandInIs();
-  StandInIs(const StandInIs&) = delete;
-  StandInIs& operator=(const StandInIs&) = delete;
-
- private:
-  const char* name_;
-};
-
 // Runs kernels of the registry on a card, from and to memory of the host.
 class CardRunner {
  public:
@@ -51,8 +36,8 @@ class CardRunner {
   std::unique_ptr<hal::Stream> stream_;
 };
 
-// Of the machine, with the driver's default settings, made once for all tests of a program. Null where there is none,
-// with the reason.
+// Of the machine, with kernels of the driver's own for attention, made once for all tests of a program. Null where
+// there is none, with the reason.
 CardRunner* TheCard(std::string* reason);
 
 // Tests on that card. They are skipped where there is none, or fail with BOWLINE_REQUIRE_CARD in the environment.

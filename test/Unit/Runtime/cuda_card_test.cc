@@ -474,16 +474,6 @@ TEST_F(CudaKernels, AttentionWithWindows) {
   }
 }
 
-// Few and small, for tools that make a launch a thousand times as slow.
-TEST_F(CudaKernels, AttentionByMatrixInstructions) {
-  std::mt19937_64 random(17);
-  for (const int64_t head_dim : {64, 96, 128}) {
-    const double scale = 1 / std::sqrt(static_cast<double>(head_dim));
-    CheckAttention(*card_, random, {1, 130, 130, 2, 1, head_dim, true, scale}, DType::kBF16);
-    CheckAttention(*card_, random, {1, 70, 150, 1, 1, head_dim, true, scale, 40}, DType::kBF16);
-  }
-}
-
 TEST_F(CudaKernels, AttentionOfLongSequences) {
   std::mt19937_64 random(15);
   for (const bool causal : {false, true}) {
