@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "runtime/drivers/cpu/cpu_executable.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
 #include "runtime/drivers/cpu/cpu_stream.h"
@@ -114,7 +115,14 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::Device
   if (options.threads < 1) {
     return absl::InvalidArgumentError(absl::StrCat(options.threads, " threads; it must be at least 1"));
   }
-  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cpu", options, {}));
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cpu", options, {"teams"}));
+  if (const auto teams = options.settings.find("teams"); teams != options.settings.end()) {
+    if (teams->second != "whole") {
+      return absl::InvalidArgumentError(absl::StrCat("the driver 'cpu': teams=", teams->second,
+                                                     " is not 'whole'; leave it out for teams that shrink"));
+    }
+    kernels::KeepTeamsWhole();
+  }
   return std::make_unique<CpuDevice>(options.threads, cpu);
 }
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/isa/flush_subnormals.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/drivers/cpu/cpu_device.h"
 #include "runtime/drivers/cpu/perf_map.h"
@@ -197,7 +200,60 @@ TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   EXPECT_THAT(values, ::testing::ElementsAre(2, 3, 4));
 }
 
+#if defined(__x86_64__)
+
+// Also on threads of the device's own, and never behind the caller's back.
+TEST(CpuDevice, TakesSubnormalNumbersForZerosAndLeavesTheCallerItsSettings) {
+  const auto device = CreateCpuDevice({.threads = 2});
+  ASSERT_TRUE(device.ok());
+  const int64_t n = 32;
+  kernels::Signature product;
+  product.kernel = "matmul";
+  for (const char* name : {"batch", "m", "n", "k"})
+    product.attributes.push_back({name, {*name == 'b' ? 1 : n}, {}, ""});
+  for (const char* name : {"a_strides", "b_strides", "c_strides"})
+    product.attributes.push_back({name, {n * n, n, 1}, {}, ""});
+  product.attributes.push_back({"accumulate", {0}, {}, ""});
+  for (const auto access : {kernels::Access::kRead, kernels::Access::kRead, kernels::Access::kWrite})
+    product.arguments.push_back({access, kernels::DType::kF32, {n * n}});
+  product.threads = 2;
+  const auto kernel = (*device)->CreateKernel(product);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const auto memory = (*device)->Allocate(3 * n * n * sizeof(float));
+  const auto scratch = (*device)->Allocate(std::max<size_t>((*kernel)->ScratchBytes(), 64));
+  ASSERT_TRUE(memory.ok() && scratch.ok());
+  std::vector<float> values(3 * n * n, NAN);
+  std::fill_n(values.begin(), n * n, 0x1p-130f);
+  std::fill_n(values.begin() + n * n, n * n, 0x1p20f);
+  const size_t bytes = values.size() * sizeof(float);
+  for (const hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
+    ASSERT_TRUE((*memory)->Write(0, {reinterpret_cast<const uint8_t*>(values.data()), bytes}).ok());
+    const auto stream = (*device)->CreateStream(mode);
+    ASSERT_TRUE(stream.ok());
+    std::vector<hal::DeviceAddress> arguments;
+    for (int64_t i = 0; i < 3; ++i) arguments.push_back((*memory)->address() + i * n * n * sizeof(float));
+    const uint32_t before = kernels::FloatSettings();
+    ASSERT_TRUE((*stream)->Launch(**kernel, {}, arguments, (*scratch)->address()).ok());
+    ASSERT_TRUE((*stream)->Synchronize().ok());
+    EXPECT_EQ(kernels::FloatSettings(), before);
+    std::vector<float> results(3 * n * n);
+    ASSERT_TRUE((*memory)->Read(0, {reinterpret_cast<uint8_t*>(results.data()), bytes}).ok());
+    results.erase(results.begin(), results.begin() + 2 * n * n);
+    EXPECT_THAT(results, ::testing::Each(0.0f));
+  }
+}
+
+#endif
+
 TEST(CpuDevice, NeedsAThread) { EXPECT_FALSE(CreateCpuDevice({.threads = 0}).ok()); }
+
+TEST(CpuDevice, RefusesSettingsThatItDoesNotKnow) {
+  hal::DeviceOptions options = {.threads = 1};
+  options.settings = {{"teams", "half"}};
+  EXPECT_THAT(std::string(CreateCpuDevice(options).status().message()), HasSubstr("teams=half is not 'whole'"));
+  options.settings = {{"team", "whole"}};
+  EXPECT_THAT(std::string(CreateCpuDevice(options).status().message()), HasSubstr("no setting 'team'; it has teams"));
+}
 
 TEST(CpuDeviceDeathTest, StopsAtTheEndOfTheArena) {
   const auto device = CreateCpuDevice({.threads = 1});
