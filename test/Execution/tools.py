@@ -37,7 +37,7 @@ ONE_THREAD = ["--threads", "1"]
 TEST_SEED = int(os.environ.get("BOWLINE_TEST_SEED", 1))
 
 # A driver that executes what the tests run, instead of the plans' own: with all that a plan means in its events, for
-# instance discrete:seed=1,wait_us=20 must give the same results.
+# instance discrete:seed=1 must give the same results.
 TEST_DRIVER = os.environ.get("BOWLINE_TEST_DRIVER", "")
 
 # A command that takes longer hangs.
