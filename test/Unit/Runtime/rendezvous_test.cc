@@ -166,7 +166,6 @@ TEST(Rendezvous, TwoOfOneRankAtAFileAreRefusedAtOnce) {
     });
   };
   const auto refuse = [&](int rank, int first) {
-    processes.Mark();
     const int second = fork(rank), pid = processes.pid(second);
     const testing::Outcome outcome = processes.Wait(second);
     EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
@@ -175,7 +174,6 @@ TEST(Rendezvous, TwoOfOneRankAtAFileAreRefusedAtOnce) {
         AllOf(HasSubstr(absl::StrCat("at file:", file, ": two processes are rank ", rank, ": ")),
               HasSubstr(absl::StrCat("pid ", processes.pid(first), ",")), HasSubstr(absl::StrCat("pid ", pid, ";")),
               HasSubstr("give each a rank of its own, and each run a file of its own")));
-    EXPECT_LT(outcome.seconds, 20);
   };
   const int zero = fork(0), one = fork(1);
   while (std::ifstream(file).fail()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -246,7 +244,6 @@ TEST(Rendezvous, AFileOfSomebodyElseIsRefusedAndStays) {
       const testing::Outcome outcome = processes.Wait(process);
       EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
       EXPECT_THAT(TextOf(outcome), AllOf(HasSubstr(options.rendezvous.file), HasSubstr("is no file of a rendezvous")));
-      EXPECT_LT(outcome.seconds, 20);
     }
     std::ifstream file(options.rendezvous.file);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), content);
