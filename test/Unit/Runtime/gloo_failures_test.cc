@@ -142,7 +142,7 @@ TEST(GlooProcesses, SaysWhoWaitsForTheDead) {
     }
     for (int rank : {0, 1, 2}) processes.WaitForTell(rank);
     // In their operations, which they cannot tell from inside.
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::this_thread::sleep_for(std::chrono::seconds(2));
     processes.Signal(victim, SIGKILL);
     const auto receive =
         HasSubstr(absl::StrCat("rank ", other, " waits for rank ", victim, " in receive of 1 f32 from rank ", victim,
@@ -175,7 +175,7 @@ TEST(GlooProcesses, ARankThatDiesWhileOthersCreateACommunicatorIsNamed) {
     });
   }
   for (int rank : {0, 1, 2}) processes.WaitForTell(rank);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::this_thread::sleep_for(std::chrono::seconds(2));
   processes.Signal(2, SIGKILL);
   for (int rank : {0, 1}) {
     EXPECT_THAT(TextOf(processes.Wait(rank)),
@@ -187,7 +187,7 @@ TEST(GlooProcesses, ARankThatDiesWhileOthersCreateACommunicatorIsNamed) {
 
 TEST(GlooProcesses, ARankThatLeavesEarlyIsNamed) {
   Processes processes;
-  const GlooOptions options = OptionsAtFile(3, std::chrono::seconds(1));
+  const GlooOptions options = OptionsAtFile(3, std::chrono::seconds(3));
   for (int rank = 0; rank < 3; ++rank) {
     processes.Fork([&, rank](RankProcess& self) -> absl::Status {
       BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
@@ -229,7 +229,7 @@ TEST(GlooProcesses, RankZeroThatDoesNotStartIsNamed) {
 
 TEST(GlooProcesses, AStopOfAllIsNoFailure) {
   Processes processes;
-  const GlooOptions options = OptionsAtFile(3, std::chrono::seconds(1));
+  const GlooOptions options = OptionsAtFile(3, std::chrono::seconds(3));
   for (int rank = 0; rank < 3; ++rank) {
     processes.Fork([&, rank](RankProcess& self) -> absl::Status {
       BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
@@ -242,7 +242,7 @@ TEST(GlooProcesses, AStopOfAllIsNoFailure) {
   }
   for (int rank : {0, 1, 2}) processes.WaitForTell(rank);
   for (int rank : {0, 1, 2}) processes.Signal(rank, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  std::this_thread::sleep_for(std::chrono::seconds(6));
   for (int rank : {0, 1, 2}) processes.Signal(rank, SIGCONT);
   for (int rank : {0, 1, 2}) EXPECT_TRUE(processes.Wait(rank).status.ok());
 }
