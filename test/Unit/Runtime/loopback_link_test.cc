@@ -4,7 +4,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <limits>
+#include <future>
 
 #include "test/Unit/Runtime/allocation_counter.h"
 #include "test/Unit/Runtime/comm_fixture.h"
