@@ -369,7 +369,7 @@ class Refusals(ProcessTest):
         processes = [self.begin(*run, "--steps", 10**6, "--rank", rank) for rank in (0, 1)]
         self.wait_for_step(metrics, processes[0])
         for rank, first in enumerate(processes):
-                self.refuse((f"rendezvous at file:{meet}: two processes are rank {rank}: ", f", pid {first.pid}, and ",
+            self.refuse((f"rendezvous at file:{meet}: two processes are rank {rank}: ", f", pid {first.pid}, and ",
                          "give each a rank of its own, and each run a file of its own"),
                         *run, "--steps", 3, "--rank", rank)
         processes[0].kill()
@@ -419,7 +419,7 @@ class Failures(FailureTest):
                 processes = self.started(4, *self.SLOW, "--timeout", timeout, envs=lambda rank: torchrun(rank, 4, port))
                 time.sleep(self.INTO_THE_STEP)
                 processes[victim].send_signal(sent)
-                        named = rf"cause: rank {victim} \(host .*, pid {processes[victim].pid}\) {cause}"
+                named = rf"cause: rank {victim} \(host .*, pid {processes[victim].pid}\) {cause}"
                 lines = [self.check_survivor(self.finish(process), named)
                          for rank, process in enumerate(processes) if rank != victim]
                 self.assertEqual(len(lines), 3)
