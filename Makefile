@@ -71,7 +71,7 @@ bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
 	@scripts/bench-scale.py
 
-bench-threads: build  ## Measure training on all processors and on one, beside 0, 1 and 2 busy loops (two minutes)
+bench-threads: build  ## Measure training on all processors and on one, beside 0, 1 and 2 busy loops, from flat and sharp weights (over five minutes)
 	@scripts/bench-threads.py
 
 fuzz: packages  ## Run each fuzz target for a minute, or for SECONDS=N
@@ -100,7 +100,7 @@ format-check: packages  ## Say which C++ sources are not formatted
 tidy: build  ## Run clang-tidy for ten minutes on what changed since BASE=COMMIT (main), naming what that left out
 	@scripts/tidy.py --base $(or $(BASE),main)
 
-hooks:  ## Let git format what is committed from this checkout
+hooks:  ## Let git format what is committed from this checkout, and refuse subjects of another form
 	@git config core.hooksPath .githooks
 
 clean:  ## Remove what builds and the demo made

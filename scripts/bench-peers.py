@@ -4,8 +4,8 @@
 Prints two tables in Markdown and writes them to bench-peers.md, and all numbers to bench-peers.json, in the folder
 above the tools. docs/benchmarks.md says what is measured. PyTorch and JAX are installed into build/peers on first use.
 
-Every candidate trains the same model from the same weights on the same tokens, as a process of its own on the same
-processors, cold: caches are in a fresh folder. Candidates take turns. The time of a step is that between two metrics
+Every candidate trains the same model from the same weights, flat and sharp ones (sharp_weights.py), on the same tokens, as
+a process of its own on the same processors, cold: caches are in a fresh folder. Candidates take turns. The time of a step is that between two metrics
 lines as this program receives them. Losses of the first steps are compared; exit status 2 says that some differ or that
 a candidate failed.
 """
@@ -24,6 +24,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 from peers import cases, environment, processes, results  # pylint: disable=wrong-import-position
+import sharp_weights  # pylint: disable=wrong-import-position
 
 PEERS = ROOT / "scripts/peers"
 REFUSED = re.compile(r"--dtype: .* not in ")
@@ -73,13 +74,15 @@ class Bench:
             raise Failed(f"failed: {title} wrote {len(run.lines)} metrics lines instead of {self.lines}")
         return run
 
-    def prepare(self, model, folder):
+    def prepare(self, model, weights, folder):
         """Weights and tokens of a model."""
         folder.mkdir(exist_ok=True)
         (folder / "config.json").write_text(json.dumps(model.config))
         command = [self.python, PEERS / "make_inputs.py", "--model", folder, "--tokens", folder / "tokens.npy",
                    "--count", cases.BATCHES * model.batch * model.seq + 1]
         subprocess.run(list(map(str, command)), check=True)
+        if weights == "sharp":
+            sharp_weights.sharpen(folder / "model.safetensors")
 
     def bowline(self, model, dtype, folder):
         plan = self.scratch / "model.plan"
@@ -124,7 +127,7 @@ class Bench:
         for dtype, rate in json.loads(output).items():
             self.peaks[dtype] = max(rate, self.peaks.get(dtype, 0))
 
-    def measure(self, model, dtype, folder):
+    def measure(self, model, weights, dtype, folder):
         """A row: candidates in turns, in the opposite order every other round."""
         runs, failed, broken = {name: [] for name in self.arguments.peers}, {}, False
         for turn in range(self.arguments.rounds):
@@ -132,7 +135,7 @@ class Bench:
             for name in self.arguments.peers[::1 if turn % 2 == 0 else -1]:
                 if name in failed:
                     continue
-                print(f"bench-peers: {model.title}, {dtype}, round {turn + 1}: {cases.CANDIDATES[name]}",
+                print(f"bench-peers: {model.title}, {weights}, {dtype}, round {turn + 1}: {cases.CANDIDATES[name]}",
                       file=sys.stderr)
                 try:
                     runs[name].append(self.bowline(model, dtype, folder) if name == "bowline"
@@ -141,7 +144,7 @@ class Bench:
                     failed[name] = f"has no --dtype {dtype}"
                 except Failed as error:
                     failed[name], broken = str(error), True
-        row = {"title": model.title, "dtype": dtype, "failed": failed, "broken": broken,
+        row = {"title": model.title, "weights": weights, "dtype": dtype, "failed": failed, "broken": broken,
                "peak_gflop_per_s": self.peaks.get(dtype), "measured": {}}
         for name, all_runs in runs.items():
             if name not in failed:
@@ -176,6 +179,8 @@ def parse_arguments(arguments=None):
     parser.add_argument("--environment", type=pathlib.Path, default=ROOT / "build/peers", help="Python environment to "
                         "install PyTorch and JAX into, or that has them")
     parser.add_argument("--models", type=names(models), default=models, help=f"of {','.join(models)}")
+    parser.add_argument("--weights", type=names(cases.WEIGHTS), default=list(cases.WEIGHTS),
+                        help=f"of {','.join(cases.WEIGHTS)}")
     parser.add_argument("--dtypes", type=names(cases.DTYPES), default=list(cases.DTYPES),
                         help=f"of {','.join(cases.DTYPES)}")
     parser.add_argument("--peers", type=names(list(cases.CANDIDATES)), default=list(cases.CANDIDATES),
@@ -208,13 +213,14 @@ def main():
         bench = Bench(arguments, python, scratch)
         for name in arguments.models:
             model = cases.models()[name]
-            bench.prepare(model, scratch / name)
-            for dtype in arguments.dtypes:
-                result["rows"].append(bench.measure(model, dtype, scratch / name))
-                # After every row, because the whole takes long and may be interrupted.
-                (out / "bench-peers.json").write_text(json.dumps(result, indent=1) + "\n")
-                (out / "bench-peers.md").write_text(results.markdown(result))
-            shutil.rmtree(scratch / name)
+            for weights in arguments.weights:
+                bench.prepare(model, weights, scratch / name)
+                for dtype in arguments.dtypes:
+                    result["rows"].append(bench.measure(model, weights, dtype, scratch / name))
+                    # After every row, because the whole takes long and may be interrupted.
+                    (out / "bench-peers.json").write_text(json.dumps(result, indent=1) + "\n")
+                    (out / "bench-peers.md").write_text(results.markdown(result))
+                shutil.rmtree(scratch / name)
     print(results.markdown(result), end="")
     sys.exit(0 if results.all_well(result) else 2)
 

@@ -6,10 +6,11 @@ Prints a table in Markdown and writes it to bench.md, and all numbers to bench.j
 Compile time: Llamas of the shapes of the 7B one, with 8 and with 32 layers, and of the 405B one with its 126, for
 training; once without a cache of kernels and once with a full one.
 
-Training: the model of examples/demo. The baseline is the same plan compiled without what fuses and donates: each elementwise, normalising or reducing operation is a kernel of its own, which reads and
-writes memory, and no result takes the place of an operand. Products of matrices and attention are the same kernels in
-both. The two are run in turns, and medians over the steps of all turns are compared, so that other load on the machine
-slows down both.
+Training: the model of examples/demo, from flat weights, as they are drawn, and from sharp ones (sharp_weights.py). The
+baseline is the same plan compiled without what fuses and donates: each elementwise, normalising or reducing operation is
+a kernel of its own, which reads and writes memory, and no result takes the place of an operand. Products of matrices and
+attention are the same kernels in both. All are run in turns, and medians over the steps of all turns are compared, so
+that other load on the machine slows down all.
 
 Bounds: the step's floating-point operations at the speed of the fastest matrix product measured beside it, and its
 least memory traffic (operands read once, results written once, by each kernel) at the speed of a large copy. A step
@@ -21,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import struct
 import subprocess
@@ -29,6 +31,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import sharp_weights  # pylint: disable=wrong-import-position
+
 SEVEN_B = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 4096,
     "intermediate_size": 11008, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000,
@@ -120,7 +125,18 @@ def write_tokens(path, count):
     path.write_bytes(header + struct.pack(f"<{count}H", *(i * 131 % 256 for i in range(count))))
 
 
+def make_weights(tools, plan, tokens, scratch):
+    """Folders of flat and of sharp weights: those of a plan after its first step, and the same with sharp attention."""
+    tools.run("bowline-run", plan, "--data", tokens, "--steps", 1, "--save", scratch / "saved", "--quiet")
+    flat, = (scratch / "saved").glob("step-*")
+    sharp = scratch / "sharp"
+    shutil.copytree(flat, sharp)
+    sharp_weights.sharpen(sharp / "model.safetensors")
+    return {"flat": flat, "sharp": sharp}
+
+
 def measure_training(tools, scratch, rounds, steps):
+    """Numbers by variant, or by (variant, weights) as "bowline, sharp" where weights are not flat."""
     tokens = scratch / "tokens.bin"
     write_tokens(tokens, 4 * DEMO_BATCH * DEMO_SEQ + 1)
     variants = {"bowline": [], "baseline": NAIVE}
@@ -133,15 +149,18 @@ def measure_training(tools, scratch, rounds, steps):
         inside = json.loads(tools.run("bowline-inspect", scratch / f"{name}.plan", "--json")[0])
         result[name] = {"options": options, "commands": int(commands), "gflop": float(gflop), "gbytes": float(gbytes),
                         "arena_bytes": inside["header"]["arena_bytes"], "step_ms_all": []}
+        result[f"{name}, sharp"] = dict(result[name], step_ms_all=[])
+    weights = make_weights(tools, scratch / "bowline.plan", tokens, scratch)
     for turn in range(rounds):
-        for name in list(variants)[::1 if turn % 2 == 0 else -1]:
-            metrics = scratch / f"{name}.jsonl"
+        for key in list(result)[::1 if turn % 2 == 0 else -1]:
+            name, _, sharp = key.partition(", ")
+            metrics = scratch / "metrics.jsonl"
             metrics.unlink(missing_ok=True)
-            tools.run("bowline-run", scratch / f"{name}.plan", "--data", tokens, "--steps", steps + 1, "--metrics",
-                      metrics, "--quiet")
+            tools.run("bowline-run", scratch / f"{name}.plan", "--data", tokens, "--steps", steps + 1, "--weights",
+                      weights[sharp or "flat"], "--metrics", metrics, "--quiet", "--allow-non-finite")
             # The first step touches memory for the first time.
             lines = metrics.read_text(encoding="utf-8").splitlines()[1:]
-            result[name]["step_ms_all"] += [json.loads(line)["step_ms"] for line in lines]
+            result[key]["step_ms_all"] += [json.loads(line)["step_ms"] for line in lines]
     for numbers in result.values():
         numbers["step_ms"] = statistics.median(numbers["step_ms_all"])
         numbers["fastest_step_ms"] = min(numbers["step_ms_all"])
@@ -183,6 +202,7 @@ def markdown(result):
                              f"{c['commands']['train_step']} commands a step")
         add(f"{what}: bowline-check", f"{c['check_s']:.2f} s")
     ours, naive, m = result["training"]["bowline"], result["training"]["baseline"], result["machine_rates"]
+    sharp = result["training"]["bowline, sharp"]
     for name, t in (("demo model", ours), ("demo model, baseline", naive)):
         add(f"{name}: step", f"{t['step_ms']:.0f} ms median, {t['fastest_step_ms']:.0f} ms fastest of "
                              f"{len(t['step_ms_all'])}; {t['tokens_per_s']:.0f} tokens/s")
@@ -190,6 +210,9 @@ def markdown(result):
                              f"arena {t['arena_bytes'] / 2**20:.1f} MiB")
     add("speed over the baseline", f"{naive['step_ms'] / ours['step_ms']:.2f} by medians, "
                                    f"{naive['fastest_step_ms'] / ours['fastest_step_ms']:.2f} by fastest steps")
+    add("demo model from sharp weights: step", f"{sharp['step_ms']:.0f} ms median, {sharp['fastest_step_ms']:.0f} ms "
+                                               f"fastest; speed over that of flat weights "
+                                               f"{ours['step_ms'] / sharp['step_ms']:.2f}")
     arithmetic, traffic = ours["gflop"] / m["gflop_per_s"] * 1e3, ours["gbytes"] / m["gbytes_per_s"] * 1e3
     add("machine, beside it", f"{m['gflop_per_s']:.0f} GFLOP/s product of matrices, {m['gbytes_per_s']:.1f} GB/s copy, "
                               f"{m['threads']} threads")

@@ -28,6 +28,7 @@ programs=("$build/bin/bowline-run" "$build/bin/bowline-inspect" "$build/bin/bowl
   "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test" "$build/test/bin/recording-test"
   "$build/test/bin/session-overlap-loopback-test" "$build/test/bin/session-fault-test")
 cp -L "${programs[@]}" "$bundle/bin/"
+cp -L "$build/test/Unit/Plan/fixture_kernels.so" "$bundle/bin/"
 cp -LR scripts/gpu-bundle/. LICENSE "$bundle/"
 
 # Plans are compiled here: nothing of the compiler is needed there.

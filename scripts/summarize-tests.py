@@ -11,6 +11,7 @@ Exit status: 0 when nothing failed and something passed, 1 otherwise.
 """
 
 import argparse
+import os
 import pathlib
 import socket
 import subprocess
@@ -111,7 +112,7 @@ def main(argv) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=pathlib.Path, help="folder with ctest.xml, lit.xml, gtest/, unittest/")
     parser.add_argument("--step", action="append", default=[], metavar="NAME=passed|failed|skipped",
-                        help="a check that ran outside ctest, or for which there was no time")
+                        help="a check that ran outside ctest, or that could not look")
     arguments = parser.parse_args(argv)
 
     try:
@@ -131,7 +132,9 @@ def main(argv) -> int:
     print()
     if failures:
         print("failed: " + ", ".join(failures))
-    print("this machine: " + ", ".join(f"{name} {'yes' if has else 'no'}" for name, has in capabilities().items()))
+    limit = os.environ.get("BOWLINE_TARGET_CPU")
+    print("this machine: " + ", ".join(f"{name} {'yes' if has else 'no'}" for name, has in capabilities().items()) +
+          (f"; taken for {limit}" if limit else ""))
     # Alone on its line and the last one: continuous integration reads it.
     print(total, flush=True)
     return 0 if total.failed == 0 and total.passed > 0 else 1

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Backend.h"
+#include "absl/strings/str_join.h"
 
 using namespace llvm;
 using namespace bowline;
@@ -17,9 +18,11 @@ namespace bowline::backends {
 #undef BOWLINE_TARGET
 } // namespace bowline::backends
 
-std::optional<std::string> Backend::resolveLevel(const targets::Target &target, StringRef asked) const {
+absl::StatusOr<std::string> Backend::resolveLevel(const targets::Target &target, StringRef asked) const {
   if (!llvm::is_contained(target.levels.names, std::string_view(asked)))
-    return std::nullopt;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", std::string(target.levels.flag), " ", asked.str(), " is unknown; use one of ",
+        absl::StrJoin(target.levels.names, ", ", [](std::string *out, std::string_view name) { out->append(name); })));
   return asked.str();
 }
 
@@ -38,6 +41,7 @@ const Backend &bowline::backendOf(const targets::Target &target) {
 
 CodegenOptions bowline::defaultCodegen(const targets::Target &target) {
   CodegenOptions options;
-  options.level = backendOf(target).resolveLevel(target, target.levels.initial).value();
+  absl::StatusOr<std::string> level = backendOf(target).resolveLevel(target, target.levels.initial);
+  options.level = level.ok() ? *level : std::string(target.levels.initial);
   return options;
 }

@@ -9,12 +9,12 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_BACKEND_H
 #define BOWLINE_COMPILER_CODEGEN_BACKEND_H
 
+#include "absl/status/statusor.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Codegen/KernelCodegen.h"
 #include "targets/target.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace llvm {
@@ -39,16 +39,17 @@ class Backend {
 public:
   virtual ~Backend() = default;
 
-  /// The level of the target that \p asked stands for, such as "native"; none if it is unknown. \p asked by default:
-  /// one of the target's names.
-  virtual std::optional<std::string> resolveLevel(const targets::Target &target, llvm::StringRef asked) const;
+  /// The level of the target that \p asked stands for, such as "native"; an error that names the flag if there is none.
+  /// \p asked by default: one of the target's names.
+  virtual absl::StatusOr<std::string> resolveLevel(const targets::Target &target, llvm::StringRef asked) const;
 
   virtual std::unique_ptr<KernelCodegen> createCodegen(CodegenOptions options) const = 0;
 };
 
 const Backend &backendOf(const targets::Target &target);
 
-/// The options for code of the target at its initial level.
+/// The options for code of the target at its initial level, unresolved where there is none: then code generation says
+/// why.
 CodegenOptions defaultCodegen(const targets::Target &target);
 
 } // namespace bowline

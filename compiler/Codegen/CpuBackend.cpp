@@ -9,6 +9,7 @@
 #include "compiler/Codegen/Backend.h"
 #include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/TargetCpu.h"
+#include "runtime/base/status.h"
 
 using namespace llvm;
 using namespace bowline;
@@ -17,9 +18,9 @@ namespace {
 
 class CpuBackend : public Backend {
 public:
-  std::optional<std::string> resolveLevel(const targets::Target &, StringRef asked) const override {
-    std::optional<codegen::TargetCpu> cpu = codegen::targetCpu(asked);
-    return cpu ? std::optional(cpu->name) : std::nullopt;
+  absl::StatusOr<std::string> resolveLevel(const targets::Target &, StringRef asked) const override {
+    BOWLINE_ASSIGN_OR_RETURN(codegen::TargetCpu cpu, codegen::targetCpu(asked));
+    return cpu.name;
   }
 
   std::unique_ptr<KernelCodegen> createCodegen(CodegenOptions options) const override {

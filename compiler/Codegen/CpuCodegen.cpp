@@ -37,7 +37,7 @@ using namespace bowline::codegen;
 
 struct CpuCodegen::State {
   CpuTarget target;
-  std::optional<TargetCpu> cpu;
+  absl::StatusOr<TargetCpu> cpu;
   llvm::LLVMContext llvmContext;
   /// The target machine, made for the first kernel that is compiled.
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -67,7 +67,7 @@ CpuCodegen::~CpuCodegen() = default;
 
 StringRef CpuCodegen::imageFormat() const { return state->target.hasCode ? kElfImageFormat : kNoImageFormat; }
 
-StringRef CpuCodegen::cpu() const { return state->cpu ? StringRef(state->cpu->name) : StringRef(); }
+StringRef CpuCodegen::cpu() const { return state->cpu.ok() ? StringRef(state->cpu->name) : StringRef(); }
 
 void CpuCodegen::registerDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, graph::GraphDialect,
@@ -183,8 +183,8 @@ FailureOr<KernelInfo> CpuCodegen::addEpilogue(func::FuncOp epilogue, StringRef s
 }
 
 FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
-  if (!state->cpu)
-    return kernel.emitOpError("unknown target '") << state->target.cpu << "'; use " << kTargetCpuNames;
+  if (!state->cpu.ok())
+    return kernel.emitOpError() << std::string(state->cpu.status().message());
   if (failed(checkKernelSignature(kernel)))
     return failure();
   if (symbol.empty())

@@ -45,7 +45,7 @@ class FuncOp;
 namespace bowline {
 
 struct CpuTarget {
-  /// One of `kTargetCpuNames`; "native" is the most that this machine runs.
+  /// A name that `targetCpu` knows; "native" is the most that this machine runs.
   std::string cpu = "native";
   /// Where set, the IR of every kernel is printed to it after each stage.
   llvm::raw_ostream *dump = nullptr;

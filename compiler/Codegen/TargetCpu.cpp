@@ -7,40 +7,28 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/TargetCpu.h"
-#include "runtime/plan/x86_levels.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/TargetParser/Host.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/registry/cpu_level.h"
 
 using namespace llvm;
 using namespace bowline;
 using namespace bowline::codegen;
 
-static StringRef nativeName(const StringMap<bool> &host) {
-  auto hasAll = [&](ArrayRef<StringRef> names) {
-    return all_of(names, [&](StringRef name) { return host.lookup(name); });
-  };
-  size_t level = X86LevelOf([&](const char *name) { return host.lookup(name); });
-  if (level < 3)
-    return level < 2 ? "x86-64-v2" : "x86-64-v3"; // less is no target
-  if (!host.lookup("avx512bf16"))
-    return "x86-64-v4";
-  return hasAll({"amx-tile", "amx-bf16"}) ? "x86-64-v4+avx512bf16+amx" : "x86-64-v4+avx512bf16";
+static TargetCpu targetOf(CpuLevel level) {
+  std::string name(NameOf(level)), psabi = name.substr(0, name.find('+'));
+  int vectorBits = level == CpuLevel::kV2 ? 128 : level == CpuLevel::kV3 ? 256 : 512;
+  return {name, psabi, vectorBits, level >= CpuLevel::kV4Bf16};
 }
 
-std::optional<TargetCpu> bowline::codegen::targetCpu(StringRef name, const StringMap<bool> &host) {
-  static const TargetCpu known[] = {
-      {"x86-64-v2", "x86-64-v2", 128, false},
-      {"x86-64-v3", "x86-64-v3", 256, false},
-      {"x86-64-v4", "x86-64-v4", 512, false},
-      {"x86-64-v4+avx512bf16", "x86-64-v4", 512, true},
-      {"x86-64-v4+avx512bf16+amx", "x86-64-v4", 512, true},
-  };
+absl::StatusOr<TargetCpu> bowline::codegen::targetCpu(StringRef name) {
+  // Also where the name says it all: a wrong limit is a mistake of whoever set it.
+  absl::StatusOr<CpuLevel> native = NativeCpuLevel();
+  if (!native.ok())
+    return native.status();
   if (name == "native")
-    name = nativeName(host);
-  const TargetCpu *found = find_if(known, [&](const TargetCpu &cpu) { return cpu.name == name; });
-  return found == std::end(known) ? std::nullopt : std::optional(*found);
-}
-
-std::optional<TargetCpu> bowline::codegen::targetCpu(StringRef name) {
-  return targetCpu(name, sys::getHostCPUFeatures());
+    return targetOf(*native);
+  if (std::optional<CpuLevel> level = CpuLevelNamed(name))
+    return targetOf(*level);
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown target '", name.str(), "'; use native or one of ", CpuLevelList()));
 }

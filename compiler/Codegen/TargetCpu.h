@@ -9,10 +9,9 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_TARGETCPU_H
 #define BOWLINE_COMPILER_CODEGEN_TARGETCPU_H
 
-#include "llvm/ADT/StringMap.h"
+#include "absl/status/statusor.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <optional>
 #include <string>
 
 namespace bowline::codegen {
@@ -37,16 +36,9 @@ struct TargetCpu {
   llvm::StringRef features() const { return hasBf16 ? "+avx512bf16" : ""; }
 };
 
-/// The names that `targetCpu` knows, for messages.
-inline constexpr llvm::StringLiteral kTargetCpuNames =
-    "native, x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4+avx512bf16 or x86-64-v4+avx512bf16+amx";
-
-/// The processor called `name`; none if it is unknown. "native" is the most that a processor with the features `host`
-/// runs: LLVM's names of features, with true for those it has.
-std::optional<TargetCpu> targetCpu(llvm::StringRef name, const llvm::StringMap<bool> &host);
-
-/// The processor called `name`, where "native" is that of this machine.
-std::optional<TargetCpu> targetCpu(llvm::StringRef name);
+/// The processor called `name`, where "native" is that of this machine, up to CpuLimit(). kInvalidArgument where no
+/// level has the name, or that limit is none.
+absl::StatusOr<TargetCpu> targetCpu(llvm::StringRef name);
 
 } // namespace bowline::codegen
 

@@ -59,19 +59,16 @@ absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options
                                                      " and not of --target ", name,
                                                      "; leave it out, or name its target"));
   std::string wanted = asked == options.levels.end() ? std::string(levels.initial) : asked->second;
-  std::optional<std::string> level = backendOf(target).resolveLevel(target, wanted);
-  if (!level)
-    return absl::InvalidArgumentError(absl::StrCat("--", std::string(levels.flag), " ", wanted, " is unknown; use ",
-                                                   std::string(levels.initial), " or one of ", join(levels.names)));
-  chosen.codegen.level = *level;
+  BOWLINE_ASSIGN_OR_RETURN(const std::string level, backendOf(target).resolveLevel(target, wanted));
+  chosen.codegen.level = level;
   if (!before)
     return chosen;
   std::string given = before.getCpu().str();
-  if (device != name || (asked != options.levels.end() && given != *level)) {
+  if (device != name || (asked != options.levels.end() && given != level)) {
     auto compiledFor = targets::FindTarget(device);
     return absl::InvalidArgumentError(absl::StrCat(
         "the program was compiled with --target ", device, compiledFor.ok() ? flagOf(**compiledFor, given) : "",
-        " up to here, and cannot go on for --target ", name, flagOf(target, *level), "; name the same ones, or none"));
+        " up to here, and cannot go on for --target ", name, flagOf(target, level), "; name the same ones, or none"));
   }
   if (target.has_host_threads && options.threads != 0 && options.threads != before.getThreads())
     return absl::InvalidArgumentError(absl::StrCat("--threads ", options.threads, ": the program was compiled for ",

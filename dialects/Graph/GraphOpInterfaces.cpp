@@ -20,14 +20,20 @@ static bool isElementwise(Operation *op) { return op->hasTrait<OpTrait::Elementw
 // Cost
 //===----------------------------------------------------------------------===//
 
+double bowline::graph::byteCount(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return 0;
+  return static_cast<double>(tensor.getNumElements()) * llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+}
+
 double bowline::graph::bytesTouched(Operation *op) {
   double bytes = 0;
-  auto add = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      bytes += static_cast<double>(tensor.getNumElements()) * llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
-  };
-  llvm::for_each(op->getOperandTypes(), add);
-  llvm::for_each(op->getResultTypes(), add);
+  auto model = dyn_cast<CostModel>(op);
+  for (OpOperand &operand : op->getOpOperands())
+    bytes += model ? model.bytesRead(operand.getOperandNumber()) : byteCount(operand.get().getType());
+  for (Type type : op->getResultTypes())
+    bytes += byteCount(type);
   return bytes;
 }
 

@@ -27,6 +27,8 @@ namespace bowline::graph {
 
 /// The number of bytes of all tensor operands and results together.
 double bytesTouched(mlir::Operation *op);
+/// Bytes of all elements of a tensor; 0 for other types.
+double byteCount(mlir::Type type);
 
 /// Says what computing results a second time costs in comparison with keeping them.
 enum class RepeatCost {

@@ -61,6 +61,8 @@ def Graph_CostModel : Graph_Interface<"CostModel"> {
     InterfaceMethod<
     "Floating-point operations of one execution; a multiply-add counts two, a transcendental function one.",
     "double", "flops">,
+    InterfaceMethod<"Least bytes that one execution reads of an operand.", "double", "bytesRead",
+    (ins "unsigned":$operand), "", "return ::bowline::graph::byteCount($_op->getOperand(operand).getType());">,
     InterfaceMethod<"Least traffic of one execution in bytes.", "double", "bytes", (ins), "",
     "return ::bowline::graph::bytesTouched($_op);">,
     InterfaceMethod<"What computing the results a second time costs beside keeping them.",

@@ -176,7 +176,7 @@ def Graph_ReshapeOp : Graph_ComputeOp<"reshape", [
 }
 
 def Graph_SliceOp : Graph_InferredOp<"slice", [
-    Interpretable<>, CostModel<>, ShardingModel<["localize", "canSplitDims", "splitDims"]>,
+    Interpretable<>, CostModel<["bytesRead"]>, ShardingModel<["localize", "canSplitDims", "splitDims"]>,
     PaddingModel<["resultPadding", "growResult"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>],
     [Differentiable]> {
   let summary = "A contiguous box of a tensor";
@@ -216,7 +216,7 @@ def Graph_ConcatOp : Graph_InferredOp<"concat", [
 //===----------------------------------------------------------------------===//
 
 def Graph_GatherOp : Graph_InferredOp<"gather", [
-    Interpretable<>, CostModel<["bytes"]>, ShardingModel<["localize"]>,
+    Interpretable<>, CostModel<["bytesRead"]>, ShardingModel<["localize"]>,
     PaddingModel<["hasNeutralPadding", "resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<>, KernelModel<>],
     [Differentiable]> {
   let summary = "Rows of a table by index";

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/registry/cpu_level.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
@@ -33,6 +34,7 @@ absl::StatusOr<const KernelDefinition*> FindKernel(std::string_view name) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const Signature& signature) {
+  if (!CpuLimit().ok()) return CpuLimit().status();
   absl::StatusOr<const KernelDefinition*> kernel = FindKernel(signature.kernel);
   if (!kernel.ok()) return kernel.status();
   return (*kernel)->create(signature);

@@ -156,21 +156,19 @@ static std::string nameOfOperations(graph::FusionOp fusion) {
   return llvm::join(names.getArrayRef().take_front(4), "_");
 }
 
-/// Bytes that a generated kernel reads of an input and writes of an output, each once: of an input of which it takes boxes
-/// alone, those boxes.
+/// Bytes that a generated kernel reads of its inputs and writes of its outputs, each once.
 static double bytesOfFusion(graph::FusionOp fusion) {
-  auto bytesOf = [](Value value) {
-    return static_cast<double>(plan::byteCount(cast<RankedTensorType>(value.getType())));
-  };
   double bytes = 0;
   for (Value input : fusion.getBody().getArguments()) {
-    double boxes = 0;
-    for (Operation *user : input.getUsers())
-      boxes += isa<graph::SliceOp>(user) ? bytesOf(user->getResult(0)) : bytesOf(input);
-    bytes += std::min(boxes, bytesOf(input));
+    double whole = graph::byteCount(input.getType()), read = 0;
+    for (OpOperand &use : input.getUses()) {
+      auto model = dyn_cast<graph::CostModel>(use.getOwner());
+      read += model ? model.bytesRead(use.getOperandNumber()) : whole;
+    }
+    bytes += std::min(read, whole);
   }
-  for (Value output : fusion.getOutputs())
-    bytes += bytesOf(output);
+  for (Type output : fusion.getOutputs().getTypes())
+    bytes += graph::byteCount(output);
   return bytes;
 }
 

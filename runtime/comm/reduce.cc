@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cpu/isa/flush_subnormals.h"
 #include "types/half.h"
 
 namespace bowline {
@@ -80,6 +81,7 @@ void ReduceAs(absl::Span<const void* const> from, void* to, size_t count, hal::R
 }  // namespace
 
 void Reduce(absl::Span<const void* const> from, void* to, size_t count, kernels::DType dtype, hal::ReduceOp op) {
+  const kernels::FlushSubnormals flush;
   switch (dtype) {
     case kernels::DType::kF32:
       return ReduceAs<F32>(from, to, count, op);

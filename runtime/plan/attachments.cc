@@ -16,7 +16,8 @@ absl::Status VerifyFunctionKey(const json& meaning) {
   }
   const auto null = meaning.find("null");
   if (null != meaning.end() && !null->is_boolean()) {
-    return absl::InvalidArgumentError(absl::StrCat("has ", DescribeJsonType(*null), " for \"null\", and not a boolean"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", DescribeJsonType(*null), " for \"null\", and not a boolean"));
   }
   return absl::OkStatus();
 }

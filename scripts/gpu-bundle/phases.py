@@ -112,7 +112,7 @@ def losses(context):
             if not difference <= LOSS_TOLERANCE[dtype_of(case["flags"])]:
                 failures.append(f"{where}: a loss differs from the processor's by {difference:.2g}")
             others = [other for other in case["drivers"]
-                      if other != driver and other == ",".join(p for p in driver.split(",") if p != "graphs=1")]
+                      if other != driver and other == driver.replace("graphs=1", "graphs=0")]
             for plain in (rows.get((name, other)) for other in others):
                 if plain is None or plain["error"]:
                     continue
@@ -167,8 +167,9 @@ def suites_of_all(context):
 
 
 # Who computes attention, graphs or none, and products as the library ranks them or measured.
-CHOICES = {"own": "attention=own", "own, graphs": "attention=own,graphs=1", "cuDNN": "attention=cudnn",
-           "cuDNN, any order": "attention=cudnn,any-order=1", "own, tuned": "attention=own,tune=1"}
+CHOICES = {"own": "attention=own,graphs=0", "own, graphs": "attention=own,graphs=1",
+           "cuDNN": "attention=cudnn,graphs=0", "cuDNN, any order": "attention=cudnn,any-order=1,graphs=0",
+           "own, tuned": "attention=own,tune=1,graphs=0"}
 # Of a run.
 STEPS, QUICK_STEPS = 25, 15
 
@@ -179,10 +180,8 @@ def best_of(rows):
     if "own" not in step:
         return ""
     attention = min((name for name in ("own", "cuDNN", "cuDNN, any order") if name in step), key=step.get)
-    settings = [CHOICES[attention]]
-    settings += ["graphs=1"] if step.get("own, graphs", step["own"]) < step["own"] else []
-    settings += ["tune=1"] if step.get("own, tuned", step["own"]) < step["own"] else []
-    return ",".join(settings)
+    settings = CHOICES[attention] + (",tune=1" if step.get("own, tuned", step["own"]) < step["own"] else "")
+    return settings.replace("graphs=0", "graphs=1") if step.get("own, graphs", step["own"]) < step["own"] else settings
 
 
 def training(model, also=()):
@@ -238,7 +237,7 @@ def beside_torch(models):
                 bundle.write_tokens(tokens, model)
                 # The rest of the time is divided among the models that are left.
                 end = time.monotonic() + context.left() / (len(models) - index)
-                fastest = context.earlier.get(model, {}).get("fastest", {"settings": "", "plan": model})
+                fastest = context.earlier.get(model, {}).get("fastest", {"settings": CHOICES["own, graphs"], "plan": model})
                 for who in ("ours", "torch", "ours", "torch"):
                     left = end - time.monotonic()
                     if left <= 0:
@@ -297,12 +296,16 @@ def sanitizer(context):
     return judge(failures, stopped and not failures, sanitizer=rows)
 
 
-def slices_by_name(path):
-    """Microseconds of the last run in a trace, by kernel."""
+def slices_of(path):
+    """The commands of streams of computing in a trace."""
+    return [event for event in json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]
+            if event["ph"] == "X" and event["cat"] == "compute"]
+
+
+def sums_by_name(events):
     sums = {}
-    for event in json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]:
-        if event["ph"] == "X" and event["cat"] == "compute":
-            sums[event["name"]] = sums.get(event["name"], 0) + event["dur"]
+    for event in events:
+        sums[event["name"]] = sums.get(event["name"], 0) + event["dur"]
     return sums
 
 
@@ -322,7 +325,10 @@ def traces(model):
                                predicted], context.left(), context.log, bundle.environment())
         if not done.ok:
             return judge([done.why()], done.status is None, model=model)
-        ours, model_says = slices_by_name(measured), slices_by_name(predicted)
+        predictions = slices_of(predicted)
+        entries = {event["args"]["entry"] for event in predictions}
+        ours = sums_by_name(event for event in slices_of(measured) if event["args"]["entry"] in entries)
+        model_says = sums_by_name(predictions)
         # Two runs of an entry are kept.
         rows = [{"kernel": name, "measured_us": ours[name] / 2, "predicted_us": model_says.get(name)}
                 for name in sorted(ours, key=ours.get, reverse=True)]
@@ -347,7 +353,7 @@ PHASES = [
     Phase("llama-1b", "Llama 1B by each choice", 150, 80, training("llama-1b")),
     Phase("gpt2-124m", "GPT-2 124M by each choice", 90, 60,
           training("gpt2-124m", [("own, no epilogues", CHOICES["own"], "gpt2-124m-no-epilogues"),
-                                 ("own, own epilogues", "attention=own,epilogues=own", None)])),
+                                 ("own, own epilogues", "attention=own,epilogues=own,graphs=0", None)])),
     Phase("torch", "PyTorch beside the fastest of ours", 240, 0, beside_torch(["gpt2-124m", "llama-1b"])),
     Phase("kernels", "each kernel of Llama 1B alone", 90, 0, kernels("llama-1b")),
     Phase("sanitizer", "compute-sanitizer on attention by mma.sync and wgmma", 90, 0, sanitizer),

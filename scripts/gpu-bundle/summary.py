@@ -71,11 +71,15 @@ def torch(result):
 
 def kernels(result):
     found = result["kernels"]
-    rows = [(row["kernel"][:48], row["launches"], f"{row['launches'] * row['us'] / 1e3:.2f}", f"{row['us']:.1f}",
+    of_step = sorted((row for row in found["kernels"] if row["step_launches"]),
+                     key=lambda row: -row["step_launches"] * row["us"])
+    rows = [(row["kernel"][:48], row["step_launches"], f"{row['step_launches'] * row['us'] / 1e3:.2f}", f"{row['us']:.1f}",
              f"{row['gb_per_s']:.0f}", f"{row['share_of_copy']:.0%}", f"{row['tflop_per_s']:.1f}",
              f"{row['share_of_product']:.0%}", number(row.get("share_of_beside"), ".0%"))
-            for row in found["kernels"][:25]]
-    return [f"Copy {found['copy']['gb_per_s']:.0f} GB/s, product {found['product']['tflop_per_s']:.0f} TFLOP/s.", "",
+            for row in of_step[:25]]
+    total = sum(row["step_launches"] * row["us"] for row in of_step) / 1e3
+    return [f"Copy {found['copy']['gb_per_s']:.0f} GB/s, product {found['product']['tflop_per_s']:.0f} TFLOP/s. Kernels of a "
+            f"step, one by one: {total:.1f} ms.", "",
             *table(["kernel", "launches", "ms a step", "us", "GB/s", "of copy", "TFLOP/s", "of product", "tuned"], rows)]
 
 

@@ -47,6 +47,9 @@ TORCH_ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.tri
                                        "glibc.malloc.top_pad=268435456"}
 # Batches in the data, which every candidate reads in order and, at the end, from the start again.
 BATCHES = 16
-# Losses and gradient norms of so many steps are compared, by these relative differences.
-COMPARED_STEPS = 5
+# Random weights, and the same with sharp attention (scripts/sharp_weights.py).
+WEIGHTS = ("flat", "sharp")
+# Losses and gradient norms of so many steps are compared, by these relative differences. What an update changes in sharp
+# attention depends on the last bit of what it is computed from.
+COMPARED_STEPS = {"flat": 5, "sharp": 1}
 LOSS_TOLERANCE = {"f32": 1e-3, "bf16": 2e-2}

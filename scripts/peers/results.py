@@ -14,9 +14,9 @@ def step_seconds(lines, warmup):
     return [b - a for a, b in zip(times[warmup - 1:], times[warmup:])]
 
 
-def difference(lines, reference, key):
+def difference(lines, reference, key, steps=cases.COMPARED_STEPS["flat"]):
     """Largest relative difference of the first steps; infinite where a number is missing or is none."""
-    count = min(cases.COMPARED_STEPS, len(lines), len(reference))
+    count = min(steps, len(lines), len(reference))
     if count == 0:
         return math.inf
     pairs = [(a.get(key), b.get(key)) for a, b in zip(lines[:count], reference[:count])]
@@ -44,9 +44,10 @@ def compare(row):
     reference = next((name for name in ("eager", "compile", "jax", "bowline") if name in measured), None)
     for name, numbers in measured.items():
         lines, other = numbers["runs"][0]["lines"], measured[reference]["runs"][0]["lines"]
+        steps = cases.COMPARED_STEPS[row["weights"]]
         numbers["reference"] = reference
-        numbers["loss_difference"] = difference(lines, other, "loss")
-        numbers["norm_difference"] = difference(lines, other, "grad_norm")
+        numbers["loss_difference"] = difference(lines, other, "loss", steps)
+        numbers["norm_difference"] = difference(lines, other, "grad_norm", steps)
         numbers["agrees"] = numbers["loss_difference"] <= cases.LOSS_TOLERANCE[row["dtype"]]
 
 
@@ -88,7 +89,7 @@ def agreement_text(numbers, name):
 
 def candidate_rows(row):
     for name, title in cases.CANDIDATES.items():
-        begin = f"| {row['title']} | {row['dtype']} | {title} |"
+        begin = f"| {row['title']} | {row['weights']} | {row['dtype']} | {title} |"
         if name in row["failed"]:
             yield f"{begin} {row['failed'][name]} | | | | |"
         elif name in row["measured"]:
@@ -99,7 +100,7 @@ def candidate_rows(row):
 
 def summary_row(row):
     ratio, share, measured = ratios(row), share_of_bound(row), row["measured"]
-    cells = [row["title"], row["dtype"]]
+    cells = [row["title"], row["weights"], row["dtype"]]
     cells += [f"{ratio[0]:.2f}", f"{ratio[1]:.2f}"] if ratio else ["-", "-"]
     if share is None:
         cells += ["-", "-"]
@@ -114,12 +115,12 @@ def summary_row(row):
 
 def markdown(result):
     """Two tables: Bowline beside the best peer, then every candidate."""
-    text = ["| model | dtype | Bowline's tokens/s over the fastest peer's | its peak memory over the thriftiest's | "
+    text = ["| model | weights | dtype | Bowline's tokens/s over the fastest peer's | its peak memory over the thriftiest's | "
             "bound by arithmetic | Bowline's share of it | processors that others used | load before |",
-            "|---|---|---|---|---|---|---|---|"]
+            "|---|---|---|---|---|---|---|---|---|"]
     text += [summary_row(row) for row in result["rows"]]
-    text += ["", "| model | dtype | with | tokens/s | step, ms (fastest) | peak memory, MiB | first step after, s | "
-                 "first losses |", "|---|---|---|---|---|---|---|---|"]
+    text += ["", "| model | weights | dtype | with | tokens/s | step, ms (fastest) | peak memory, MiB | first step after, s | "
+                 "first losses |", "|---|---|---|---|---|---|---|---|---|"]
     text += [line for row in result["rows"] for line in candidate_rows(row)]
     settings, versions = result["settings"], ", ".join(f"{k} {v}" for k, v in result["versions"].items())
     text += ["", f"Rounds: {settings['rounds']}, of {settings['steps']} timed steps after {settings['warmup']}; "

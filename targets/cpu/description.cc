@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/kernel_needs.h"
 #include "kernels/cpu/matmul/packed_form.h"
+#include "kernels/registry/cpu_level.h"
 
 namespace bowline::targets::cpu {
 namespace {
@@ -17,11 +18,11 @@ struct Level {
   Isa worst;             // the least that a machine of this level has
   bool has_amx = false;  // workspace for AMX; a machine of the level may do without it
 };
-constexpr Level kLevels[] = {{"x86-64-v2", Isa::kBaseline},
-                             {"x86-64-v3", Isa::kAvx2},
-                             {"x86-64-v4", Isa::kAvx512},
-                             {"x86-64-v4+avx512bf16", Isa::kAvx512Bf16},
-                             {"x86-64-v4+avx512bf16+amx", Isa::kAvx512Bf16, true}};
+constexpr Level kLevels[] = {{NameOf(CpuLevel::kV2), Isa::kBaseline},
+                             {NameOf(CpuLevel::kV3), Isa::kAvx2},
+                             {NameOf(CpuLevel::kV4), Isa::kAvx512},
+                             {NameOf(CpuLevel::kV4Bf16), Isa::kAvx512Bf16},
+                             {NameOf(CpuLevel::kV4Bf16Amx), Isa::kAvx512Bf16, true}};
 
 // The level of this name; the lowest one if it is unknown.
 const Level& LevelNamed(std::string_view name) {
@@ -52,7 +53,11 @@ Target Describe() {
   Target target;
   target.name = "cpu";
   target.arch = "x86_64";
-  target.levels = {"target-cpu", "Instruction set of generated code", {}, "native"};
+  target.levels = {"target-cpu",
+                   "Instruction set of generated code; native: the most that this machine has, or the level that "
+                   "BOWLINE_TARGET_CPU in the environment limits it to",
+                   {},
+                   "native"};
   for (const Level& level : kLevels) target.levels.names.push_back(level.name);
   target.reads_host_memory = true;
   target.needs = &NeedsOf;

@@ -5,8 +5,8 @@
 
 A record has two parts. `plan` is what should not change unnoticed and is the same on all machines: bytes of the arenas,
 commands of each kind, how many kernels of each name there are and how often they are launched. `results` are losses,
-norms of gradients and digests of the checkpoint, for each instruction set that somebody recorded on: bits follow from
-it. Bytes of code are not recorded, and no times, which `make bench` measures.
+norms of gradients and digests of the checkpoint, for each level of processors that this machine can be taken for
+(BOWLINE_TARGET_CPU): bits follow from it. Bytes of code are not recorded, and no times, which `make bench` measures.
 """
 
 import argparse
@@ -107,34 +107,35 @@ def digests_of(checkpoint):
     return digests
 
 
-def instruction_set(plan):
-    """Bits are those of the code that is generated for this processor, and of the best kernels that it can run."""
-    return json.loads(tools.succeed("bowline-inspect", plan, "--json"))["header"]["target"].split()[-1]
+def levels_of_machine():
+    return [level for level in tools.LEVELS if tools.machine_has(level)]
 
 
-def results_of(plan, folder):
-    metrics, checkpoints = folder / "metrics.jsonl", folder / "checkpoints"
+def results_of(level, command, folder):
+    """Bits are those of the code that is generated for the level, and of the kernels that a machine of it runs."""
+    folder.mkdir()
+    plan, metrics, checkpoints = folder / "x.plan", folder / "metrics.jsonl", folder / "checkpoints"
+    machine = tools.as_level(level)
+    tools.succeed(*command, "-o", plan, env=machine)
     tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--order", "shuffle", "--eval-data",
-                  tools.TOKENS, "--eval-batches", 2, "--save", checkpoints, "--metrics", metrics, "--quiet")
+                  tools.TOKENS, "--eval-batches", 2, "--save", checkpoints, "--metrics", metrics, "--quiet", env=machine)
     lines = tools.metrics_of(metrics)
     saved, = checkpoints.glob("step-*")
     return {"metrics": [" ".join(f"{key} {value}" for key, value in line.items()) for line in lines],
             "checkpoint": digests_of(saved)}
 
 
-def measure(name):
-    """What is recorded of a run, with the results on this machine; and the name of its instruction set."""
+def measure(name, levels):
+    """What is recorded of a run, with the results of these levels."""
     model, flags = RUNS[name]
     flags = [*SHAPE, *flags]
     with tempfile.TemporaryDirectory(prefix="bowline-baseline-") as path:
         folder = pathlib.Path(path)
-        plan, recorded_plan = folder / "x.plan", folder / "recorded.plan"
+        plan = folder / "recorded.plan"
         command = ["bowline-compile", model_of(model, folder), *flags, *tools.ONE_THREAD]
-        tools.succeed(*command, "-o", plan)
-        tools.succeed(*command, "--target-cpu", LEVEL, "-o", recorded_plan)
-        machine = instruction_set(plan)
-        return {"model": model, "flags": " ".join(flags), "plan": plan_of(recorded_plan),
-                "results": {machine: results_of(plan, folder)}}, machine
+        tools.succeed(*command, "--target-cpu", LEVEL, "-o", plan)
+        return {"model": model, "flags": " ".join(flags), "plan": plan_of(plan),
+                "results": {level: results_of(level, command, folder / level) for level in levels}}
 
 
 def path_of(name):
@@ -149,14 +150,12 @@ def recorded(name):
     return json.loads(path_of(name).read_text()) if path_of(name).exists() else None
 
 
-def merged(old, new, machine):
-    """`new`, with the results of other instruction sets where nothing says that they have changed too."""
+def merged(old, new):
+    """`new`, with the results of other levels where nothing says that they have changed too."""
     if not old or old["flags"] != new["flags"]:
         return new
-    if machine in old["results"]:
-        stay = old["results"][machine] == new["results"][machine]
-    else:
-        stay = old["plan"] == new["plan"]
+    both = old["results"].keys() & new["results"].keys()
+    stay = all(old["results"][level] == new["results"][level] for level in both) if both else old["plan"] == new["plan"]
     return {**new, "results": {**old["results"], **new["results"]}} if stay else new
 
 
@@ -172,8 +171,7 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for name in options.names or RUNS:
         old = recorded(name)
-        new, machine = measure(name)
-        record = merged(old, new, machine)
+        record = merged(old, measure(name, levels_of_machine()))
         path_of(name).write_text(text_of(record))
         print(f"{name}: {'as before' if record == old else 'recorded'}", flush=True)
     if not options.names:

@@ -130,6 +130,14 @@ class CudaPlans(tools.ToolTest):
         spilled = text.replace("0 bytes spill stores", "8 bytes spill stores", 1)
         self.assertEqual(len(check_ptxas(spilled)[1]), 1)
 
+    def test_subnormal_numbers_are_zeros_as_on_processors(self):
+        listing = self.folder / "listing"
+        self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], "--optimizer", "sgd",
+                     "--kernel-listing", listing)
+        instructions = set(re.findall(r"^\s+((?:add|sub|mul|fma|div|sqrt|rsqrt|ex2)\.[a-z0-9.]*f32)\b", listing.read_text(), re.M))
+        self.assertTrue(any(name.startswith("fma.") for name in instructions), instructions)
+        self.assertEqual([name for name in instructions if ".ftz." not in name], [])
+
     def test_steps_keep_what_is_computed(self):
         for model, shape in tools.TRAIN_SHAPES.items():
             for flags in ([*shape], [*shape, "--dtype", "bf16"], ["--mode", "generate", "--seq", "8"]):

@@ -61,7 +61,7 @@ class CudaStandIn(tools.ToolTest):
                 flags = [*tools.TRAIN_SHAPES[model], *flags]
                 plan = self.compile(model, self.folder / "x.plan", *flags)
                 arguments = ["--eval-data", tools.TOKENS, "--eval-every", "2", "--eval-batches", "3"]
-                streams, host = self.train(plan, "cuda:device=0", *arguments)
+                streams, host = self.train(plan, "cuda:device=0,graphs=0", *arguments)
                 self.assertEqual(len(host), STEPS)
                 graphs, host = self.train(plan, "cuda:device=0,graphs=1", *arguments)
                 self.assertEqual(len(host), STEPS)
@@ -73,7 +73,7 @@ class CudaStandIn(tools.ToolTest):
             with self.subTest(strategy=name):
                 model, flags = STRATEGIES[name]
                 plan = self.compile(model, self.folder / "x.plan", *tools.TRAIN_SHAPES[model], *flags)
-                own, _ = self.train(plan, "cuda:device=0,graphs=1")
+                own, _ = self.train(plan, "cuda:device=0")
                 tools.compile_train(model, self.folder / "cpu.plan", *flags)
                 expected, host = self.train(self.folder / "cpu.plan", "cpu")
                 self.assertEqual(host, [])
@@ -89,17 +89,17 @@ class CudaStandIn(tools.ToolTest):
                 (self.folder / model / "config.json").write_text(json.dumps({**config, "head_dim": head_dim}))
                 plan = self.compile(self.folder / model, self.folder / "x.plan", *tools.TRAIN_SHAPES[model],
                                     "--dtype", "bf16")
-                cudnn, _ = self.train(plan, "cuda:device=0,attention=cudnn")
+                cudnn, _ = self.train(plan, "cuda:device=0,graphs=0,attention=cudnn")
                 graphs, _ = self.train(plan, "cuda:device=0,attention=cudnn,graphs=1")
                 self.assertEqual(graphs, cudnn)
-                own, _ = self.train(plan, "cuda:device=0,attention=own")
+                own, _ = self.train(plan, "cuda:device=0,graphs=0,attention=own")
                 self.assertNotEqual(own, cudnn)
                 for ours, theirs in zip(own, cudnn, strict=True):
                     self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-2)
                 # Which is what is taken without a choice, whatever cuDNN has.
-                self.assertEqual(self.train(plan, "cuda:device=0")[0], own)
-                self.assertEqual(self.train(plan, "cuda:device=0,attention=auto")[0], own)
-                refused = tools.start("bowline-run", plan, "--driver", "cuda:device=0,attention=cudnn", "--data", tools.TOKENS,
+                self.assertEqual(self.train(plan, "cuda:device=0,graphs=0")[0], own)
+                self.assertEqual(self.train(plan, "cuda:device=0,graphs=0,attention=auto")[0], own)
+                refused = tools.start("bowline-run", plan, "--driver", "cuda:device=0,graphs=0,attention=cudnn", "--data", tools.TOKENS,
                                       "--steps", STEPS, env={**tools.with_stand_ins(), "BOWLINE_STAND_IN_CUDNN_REFUSES": "1"})
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn("attention=cudnn, but cuDNN has no kernel for it", refused.stderr.decode())
@@ -135,18 +135,18 @@ class CudaStandIn(tools.ToolTest):
                 plan = self.compile(model, self.folder / "x.plan", *flags, "--dtype", dtype)
                 self.assertEqual(self.epilogues(plan), used)
                 arguments = ["--eval-data", tools.TOKENS, "--eval-every", "2", "--eval-batches", "3"]
-                fused, _ = self.train(plan, "cuda:device=0", *arguments)
+                fused, _ = self.train(plan, "cuda:device=0,graphs=0", *arguments)
                 graphs, _ = self.train(plan, "cuda:device=0,graphs=1", *arguments)
                 self.assertEqual(graphs, fused)
                 # Products alone, and functions of the driver for what is left.
                 refusing = {"BOWLINE_STAND_IN_CUBLASLT_REFUSES": "all", "notes": self.notes_of_epilogues(plan, used)}
-                apart, _ = self.train(plan, "cuda:device=0", *arguments, **refusing)
+                apart, _ = self.train(plan, "cuda:device=0,graphs=0", *arguments, **refusing)
                 self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *arguments, **refusing)[0], apart)
-                self.assertEqual(self.train(plan, "cuda:device=0,epilogues=own", *arguments)[0], apart)
+                self.assertEqual(self.train(plan, "cuda:device=0,graphs=0,epilogues=own", *arguments)[0], apart)
                 plain = self.compile(model, self.folder / "y.plan", *flags, "--dtype", dtype,
                                      "--disable-step", "library-epilogues", "--disable-step", "library-sums")
                 self.assertEqual(self.epilogues(plain), set())
-                without, _ = self.train(plain, "cuda:device=0", *arguments)
+                without, _ = self.train(plain, "cuda:device=0,graphs=0", *arguments)
                 tools.succeed("bowline-compile", model, *flags, "--dtype", dtype, *tools.ONE_THREAD,
                               "-o", self.folder / "cpu.plan")
                 processor, _ = self.train(self.folder / "cpu.plan", "cpu", *arguments)
@@ -165,14 +165,14 @@ class CudaStandIn(tools.ToolTest):
         plan = self.compile("llama-tiny", self.folder / "x.plan", "--mode", "generate", "--seq", "29")
         arguments = ["--weights", checkpoint, "--prompt", "a", "--max-new-tokens", 12, "--temperature", 0.7]
         self.assertEqual(self.run_plan(plan, "cuda:device=0,graphs=1", *arguments),
-                         self.run_plan(plan, "cuda:device=0", *arguments))
+                         self.run_plan(plan, "cuda:device=0,graphs=0", *arguments))
 
     def test_times_of_commands_are_taken_without_graphs(self):
         plan = self.compile("llama-tiny", self.folder / "x.plan", *tools.TRAIN_SHAPES["llama-tiny"])
-        expected = self.train(plan, "cuda:device=0")[0]
+        expected = self.train(plan, "cuda:device=0,graphs=0")[0]
         for flags in (["--profile"], ["--trace", self.folder / "trace.json"]):
             self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *flags, notes=["so runs are not recorded"])[0], expected)
-            self.assertEqual(self.train(plan, "cuda:device=0", *flags)[0], expected)
+            self.assertEqual(self.train(plan, "cuda:device=0,graphs=0", *flags)[0], expected)
 
     def test_traces(self):
         """Each launch, copy, communication and wait of each rank and stream has its time, in the order of the stream, and
@@ -189,7 +189,7 @@ class CudaStandIn(tools.ToolTest):
                     if processes:
                         processes = ["--nproc", ranks]
                         files = [self.folder / f"measured.json.rank-{rank}" for rank in range(ranks)]
-                    self.train(plan, "cuda:device=0", "--trace", measured, *processes)
+                    self.train(plan, "cuda:device=0,graphs=0", "--trace", measured, *processes)
                     rows = tools.slices_of(*files)
                     self.assertEqual({rank for rank, _ in rows}, set(range(ranks)))
                     self.check_rows(rows, kinds)

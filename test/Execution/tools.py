@@ -3,6 +3,7 @@
 Each test is run as `python3 X_test.py --tools FOLDER [unittest arguments]`.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -36,6 +37,9 @@ ONE_THREAD = ["--threads", "1"]
 # Of all random choices, and their only source; see test/Support/test_seed.h.
 TEST_SEED = int(os.environ.get("BOWLINE_TEST_SEED", 1))
 
+# The levels of --target-cpu, the least first. BOWLINE_TARGET_CPU makes a process take its machine for one of them.
+LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16", "x86-64-v4+avx512bf16+amx"]
+
 # A driver that executes what the tests run, instead of the plans' own: with all that a plan means in its events, for
 # instance discrete:seed=1 must give the same results.
 TEST_DRIVER = os.environ.get("BOWLINE_TEST_DRIVER", "")
@@ -62,8 +66,9 @@ def start(name, *arguments, before="", **keywords):
     command = [tool(name), *map(str, arguments)]
     if before:
         command = ["bash", "-c", before + '; exec "$@"', "bash", *command]
-    # Tests leave nothing in the cache of whoever runs them.
-    environment = {"BOWLINE_CACHE_DIR": "off", **(keywords.pop("env", None) or os.environ)}
+    # Tests leave nothing in the cache of whoever runs them, and all of them take the machine for the same.
+    environment = {"BOWLINE_CACHE_DIR": "off", "BOWLINE_TARGET_CPU": os.environ.get("BOWLINE_TARGET_CPU", ""),
+                   **(keywords.pop("env", None) or os.environ)}
     return subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, env=environment, **keywords)
 
 
@@ -73,6 +78,21 @@ def succeed(name, *arguments, **keywords):
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, done.args))}\nexit code {done.returncode}\n{done.stderr.decode()}")
     return done.stdout
+
+
+def as_level(level, **more):
+    """The environment of a tool that takes this machine for one of the level: bits follow from it."""
+    return {**os.environ, "BOWLINE_TARGET_CPU": level, **more}
+
+
+@functools.cache
+def machine_has(level):
+    """Whether this machine runs as one of the level."""
+    done = start("bowline-compile", MODELS / "llama-tiny", *TRAIN_SHAPES["llama-tiny"], "--compile-to", "input", "-o", "-",
+                 env=as_level(level))
+    if done.returncode != 0 and b"is more than this machine" not in done.stderr:
+        raise AssertionError(done.stderr.decode())
+    return done.returncode == 0
 
 
 def compile_emulated(model, plan, *flags):

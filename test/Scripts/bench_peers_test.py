@@ -31,8 +31,8 @@ def summary(losses=(5.0, 4.0, 3.0), every=2.0, start_s=0.0, peak=100 * MIB, chil
     return {**results.summarize([dict(run, children=children)], 1000, 1), **more}
 
 
-def make_row(dtype="f32", **measured):
-    row = {"title": "demo", "dtype": dtype, "failed": {}, "broken": False, "peak_gflop_per_s": 200.0,
+def make_row(dtype="f32", weights="flat", **measured):
+    row = {"title": "demo", "weights": weights, "dtype": dtype, "failed": {}, "broken": False, "peak_gflop_per_s": 200.0,
            "measured": measured}
     results.compare(row)
     return row
@@ -77,8 +77,13 @@ class AgreementTest(unittest.TestCase):
     def test_the_largest_relative_difference_counts(self):
         self.assertAlmostEqual(results.difference(lines(5.0, 4.4), lines(5.0, 4.0), "loss"), 0.1)
 
+    def test_of_sharp_weights_the_first_step_alone(self):
+        runs = {"bowline": summary(losses=(5.0, 4.0, 3.0)), "eager": summary(losses=(5.0, 9.0, 9.0))}
+        self.assertFalse(make_row(**runs)["measured"]["bowline"]["agrees"])
+        self.assertTrue(make_row(weights="sharp", **runs)["measured"]["bowline"]["agrees"])
+
     def test_only_the_first_steps_are_compared(self):
-        same = [5.0] * cases.COMPARED_STEPS
+        same = [5.0] * cases.COMPARED_STEPS["flat"]
         self.assertEqual(results.difference(lines(*same, 9.0), lines(*same, 1.0), "loss"), 0)
 
     def test_no_number_never_agrees(self):
@@ -107,10 +112,10 @@ class TableTest(unittest.TestCase):
         row = make_row(bowline=summary(every=1.0, start_s=0.5, peak=60 * MIB, gflop=100.0),
                        compile=summary((5.0, 4.0, 3.5), every=2.0, children=True))
         text = results.markdown(self.result(row))
-        self.assertIn("| demo | f32 | 2.00 | 0.40 | 100 GFLOP / 200 GFLOP/s = 500 ms | 50% | 0.25 | 1.5 to 1.5 |", text)
-        self.assertIn("| demo | f32 | Bowline | 1000 | 1000 (1000) | 60 | 10.5 | "
+        self.assertIn("| demo | flat | f32 | 2.00 | 0.40 | 100 GFLOP / 200 GFLOP/s = 500 ms | 50% | 0.25 | 1.5 to 1.5 |", text)
+        self.assertIn("| demo | flat | f32 | Bowline | 1000 | 1000 (1000) | 60 | 10.5 | "
                       "**differ** (1e-01; norms 0e+00) |", text)
-        self.assertIn("| demo | f32 | torch.compile | 500 | 2000 (2000) | 100 (150 with its compiler's processes) | "
+        self.assertIn("| demo | flat | f32 | torch.compile | 500 | 2000 (2000) | 100 (150 with its compiler's processes) | "
                       "10.0 | compared with |", text)
 
     def test_every_row_has_as_many_cells_as_its_head(self):
@@ -123,8 +128,8 @@ class TableTest(unittest.TestCase):
         row = make_row("bf16", eager=summary())
         row["failed"] = {"bowline": "has no --dtype bf16"}
         text = results.markdown(self.result(row))
-        self.assertIn("| demo | bf16 | Bowline | has no --dtype bf16 | | | | |", text)
-        self.assertIn("| demo | bf16 | - | - | - | - |", text)
+        self.assertIn("| demo | flat | bf16 | Bowline | has no --dtype bf16 | | | | |", text)
+        self.assertIn("| demo | flat | bf16 | - | - | - | - |", text)
         self.assertTrue(results.all_well(self.result(row)))
         row["broken"] = True
         self.assertFalse(results.all_well(self.result(row)))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "summarize-tests.py"
 
@@ -50,10 +51,12 @@ class SummarizeTestsTest(unittest.TestCase):
         self.assertEqual(line, "4 passed, 0 failed, 4 skipped")
 
     def test_the_line_before_says_what_the_machine_has(self):
-        _, result = self.summarize({"ctest.xml": suite(PASS)})
-        self.assertRegex(result.stdout.splitlines()[-2],
-                         "^this machine: AVX512-BF16 (yes|no), AMX (yes|no), network namespaces (yes|no), IPv6 (yes|no), "
-                         "NVIDIA card (yes|no)$")
+        has = ("^this machine: AVX512-BF16 (yes|no), AMX (yes|no), network namespaces (yes|no), IPv6 (yes|no), "
+               "NVIDIA card (yes|no)")
+        for limit, more in (("", "$"), ("x86-64-v3", "; taken for x86-64-v3$")):
+            with unittest.mock.patch.dict("os.environ", BOWLINE_TARGET_CPU=limit):
+                _, result = self.summarize({"ctest.xml": suite(PASS)})
+            self.assertRegex(result.stdout.splitlines()[-2], has + more)
 
     def test_failures_are_named_and_counted(self):
         line, result = self.summarize({

@@ -41,7 +41,7 @@ private:
 
 class DiscreteBackend : public Backend {
 public:
-  std::optional<std::string> resolveLevel(const targets::Target &, StringRef asked) const override {
+  absl::StatusOr<std::string> resolveLevel(const targets::Target &, StringRef asked) const override {
     return forCpu().resolveLevel(targets::DefaultTarget(), asked);
   }
 

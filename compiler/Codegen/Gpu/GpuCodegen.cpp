@@ -191,6 +191,9 @@ llvm::Error GpuCodegen::State::linkLibrary() {
 llvm::Expected<std::vector<char>> GpuCodegen::State::finish() {
   if (llvm::Error error = linkLibrary())
     return std::move(error);
+  // Subnormal numbers of f32 are zeros, as on processors.
+  for (llvm::Function &function : *module)
+    function.addFnAttr("denormal-fp-math-f32", "preserve-sign,preserve-sign");
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;

@@ -87,6 +87,8 @@ FactorRule SliceOp::factorRule() { return alignedRule(*this); }
 
 double SliceOp::flops() { return 0; }
 
+double SliceOp::bytesRead(unsigned) { return byteCount(getType()); }
+
 // The slice takes sharded dimensions whole (alignedRule), so each rank takes all of its shard.
 void SliceOp::localize(LocalContext &) { setSizes(getType().getShape()); }
 

@@ -111,13 +111,8 @@ FactorRule GatherOp::factorRule() {
 
 double GatherOp::flops() { return 0; }
 
-/// The operation reads the indices and the rows that it gives, not the whole table.
-double GatherOp::bytes() {
-  auto bytesOf = [](RankedTensorType type) {
-    return static_cast<double>(type.getNumElements()) * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  };
-  return 2.0 * bytesOf(getType()) + bytesOf(tensorType(getIndices()));
-}
+/// Of the table the operation reads the rows that it gives.
+double GatherOp::bytesRead(unsigned operand) { return byteCount(operand == 0 ? getType() : getIndices().getType()); }
 
 Precision GatherOp::precision() { return Precision::Follow; }
 

@@ -1,14 +1,18 @@
 #include "kernels/cpu/parallel/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "kernels/cpu/parallel/clock.h"
+#include "kernels/cpu/parallel/idle_watch.h"
 #include "kernels/cpu/parallel/team.h"
 #include "kernels/cpu/parallel/team_ledger.h"
 
 namespace bowline::kernels {
 namespace {
+
+std::atomic<bool> keep_teams_whole = false;
 
 void RunAlone(const Division& chunks, ParallelLoop::MemberBody body) {
   for (int chunk = 0; chunk < chunks.parts; ++chunk) body(0, chunks.Begin(chunk), chunks.Begin(chunk + 1));
@@ -20,6 +24,8 @@ int MostChunks(int threads, int64_t extent) {
 }
 
 }  // namespace
+
+void KeepTeamsWhole() { keep_teams_whole.store(true, std::memory_order_relaxed); }
 
 void ParallelLoop::RunMembers(int64_t extent, MemberBody body) const {
   if (extent <= 0) return;
@@ -43,23 +49,31 @@ void ParallelLoop::Run(int64_t extent, double nanoseconds_per_index, Body body) 
 
 void ParallelLoop::RunChunks(int64_t extent, int chunks, MemberBody body) const {
   thread_local std::unique_ptr<Team> team;
-  thread_local TeamLedger ledger;
+  thread_local TeamLedger ledger(1);
   const Division division = {extent, chunks};
-  const int members = std::min(threads_, chunks);
-  if (members <= 1 || Team::InRegion()) return RunAlone(division, body);
-  if (time_alone_.TakesSample(extent)) {
-    const int64_t begin = Now();
-    RunAlone(division, body);
-    return time_alone_.Sample(extent, Now() - begin);
-  }
-  const int64_t now = CoarseNow();
-  if (!ledger.TeamPays(now)) return RunAlone(division, body);
-  if (team == nullptr || team->size() < threads_) {
+  if (chunks <= 1 || Team::InRegion()) return RunAlone(division, body);
+  if (ledger.size() < threads_) {
     team.reset();  // first, or both would have threads
     team = std::make_unique<Team>(threads_);
+    ledger = TeamLedger(threads_);
+    IdleWatch::OfProcess();  // starts now, so that nothing is allocated later
+  }
+  const int wanted = std::min(threads_, chunks);
+  if (keep_teams_whole.load(std::memory_order_relaxed)) return static_cast<void>(team->Run(wanted, division, body));
+  if (!ledger.whole()) {
+    const IdleWatch::Idle idle = IdleWatch::OfProcess().Ask(CoarseNow());
+    ledger.SeeIdle(idle.since, idle.until);
+  }
+  const int members = std::min(wanted, ledger.members());
+  if (members == 1) return RunAlone(division, body);
+  if (loop_times_.RunsAlone(extent, members)) {
+    const int64_t begin = Now();
+    RunAlone(division, body);
+    return loop_times_.RanAlone(extent, Now() - begin);
   }
   const Team::Times times = team->Run(members, division, body);
-  ledger.Enter(now, times.elapsed, time_alone_.Estimate(extent, times.worked));
+  ledger.Ran(times.elapsed, times.taken);
+  if (members == wanted) loop_times_.RanOnTeam(extent, times.elapsed);
 }
 
 }  // namespace bowline::kernels

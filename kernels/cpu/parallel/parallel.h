@@ -7,10 +7,11 @@
 // first loop, started anew by a loop for more of them, and end with it. So ranks that are threads of one process share
 // nothing. Helpers look for work for 50 microseconds and then sleep.
 //
-// The caller takes part and depends on no helper: it computes whatever nobody else has begun. Where a team gains
-// nothing, because other programs want the processors too or because chunks are too short for what the machine takes to
-// hand them over, loops run on the caller alone, for up to a second at a time (team_ledger.h). Results show nothing of
-// this: how a range is divided depends on the loop and its extent alone.
+// The caller takes part and depends on no helper: it computes whatever nobody else has begun. Where other programs want
+// processors too, loops run on as many threads fewer as have none, and again on all within 100 ms of a processor being
+// idle (team_ledger.h). A short loop that a team takes longer for than the caller alone, because of what the machine
+// takes to hand chunks over, runs on the caller (loop_times.h). Results show nothing of this: how a range is divided
+// depends on the loop and its extent alone.
 //
 // A loop inside the body of another one runs on the thread that comes to it. A body must not throw. Once a thread has
 // its team, nothing is allocated and no lock is taken. In a process that was forked from one with a team, loops run on
@@ -19,7 +20,7 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
-#include "kernels/cpu/parallel/time_alone.h"
+#include "kernels/cpu/parallel/loop_times.h"
 
 namespace bowline::kernels {
 
@@ -55,8 +56,12 @@ class ParallelLoop {
   void RunChunks(int64_t extent, int chunks, MemberBody body) const;
 
   const int threads_;
-  mutable TimeAlone time_alone_;
+  mutable LoopTimes loop_times_;
 };
+
+// From now on loops of this process run on all threads that they may run on, whatever other programs want and whether a
+// short loop gains by it or not: what a benchmark compares with.
+void KeepTeamsWhole();
 
 }  // namespace bowline::kernels
 

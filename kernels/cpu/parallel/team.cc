@@ -1,13 +1,12 @@
 #include "kernels/cpu/parallel/team.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <csignal>
 #include <system_error>
 
+#include "kernels/cpu/isa/flush_subnormals.h"
 #include "kernels/cpu/parallel/clock.h"
+#include "kernels/cpu/parallel/signals_blocked.h"
 
 namespace bowline::kernels {
 namespace {
@@ -35,22 +34,6 @@ bool Spin(const Condition& condition) {
     if (Now() - begin > kSpinNanoseconds) return false;
   }
 }
-
-// Threads that are started meanwhile get no signals: these are for threads that the program knows of.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -82,32 +65,22 @@ Team::~Team() {
 Team::Times Team::Run(int members, const Division& chunks, Body body) noexcept {
   in_region = true;
   const int64_t begin = Now();
-  region_.emplace(Region{chunks, body});
+  region_.emplace(Region{chunks, body, FloatSettings()});
   unfinished_.store(static_cast<uint32_t>(chunks.parts), std::memory_order_relaxed);
-  helped_indices_.store(0, std::memory_order_relaxed);
-  helped_nanoseconds_.store(0, std::memory_order_relaxed);
   ++round_;
   const Division shares = {chunks.parts, members};
   for (int i = members; i-- > 0;) {
     GiveShare(members_[i],
               {round_, static_cast<uint16_t>(shares.Begin(i)), static_cast<uint16_t>(shares.Begin(i + 1))});
   }
-  const Done own = RunChunks(0, round_);
+  const uint32_t own = RunChunks(0, round_);
   // Acquires what helpers wrote, if they have finished before.
-  if (unfinished_.fetch_sub(own.chunks, std::memory_order_acq_rel) != own.chunks) WaitForHelpers();
-  const Done helped = {0, helped_indices_.load(std::memory_order_relaxed),
-                       helped_nanoseconds_.load(std::memory_order_relaxed)};
+  if (unfinished_.fetch_sub(own, std::memory_order_acq_rel) != own) WaitForHelpers();
+  const int64_t end = Now();
   in_region = false;
-  return {Now() - begin, Worked(own, helped)};
-}
-
-// The clock counts the time that a thread was off its processor as work; so the time per index of the faster of `a` and
-// `b` counts for the indices of both.
-int64_t Team::Worked(const Done& a, const Done& b) {
-  if (a.indices == 0 || b.indices == 0) return a.nanoseconds + b.nanoseconds;
-  const double of_a = static_cast<double>(a.nanoseconds) / static_cast<double>(a.indices);
-  const double of_b = static_cast<double>(b.nanoseconds) / static_cast<double>(b.indices);
-  return static_cast<int64_t>(std::min(of_a, of_b) * static_cast<double>(a.indices + b.indices));
+  int64_t taken = meter_.Due(end) ? meter_.Report(end) : 0;
+  if (taken_.load(std::memory_order_relaxed) != 0) taken += taken_.exchange(0, std::memory_order_relaxed);
+  return {end - begin, taken};
 }
 
 void Team::GiveShare(Member& member, const Share& share) {
@@ -118,33 +91,39 @@ void Team::GiveShare(Member& member, const Share& share) {
   member.sleeps.notify_one();
 }
 
-uint32_t Team::WaitForRound(Member& member, uint32_t last) {
+uint32_t Team::WaitForRound(Member& member, uint32_t last, ProcessorMeter& meter) {
   uint32_t round = last;
   const auto changed = [&] {
     round = Share::FromWord(member.share.load(std::memory_order_seq_cst)).round;
     return round != last;
   };
   if (Spin(changed)) return round;
+  const int64_t begin = Now();
   for (;;) {
     member.sleeps.store(1, std::memory_order_seq_cst);
     if (changed()) break;
     member.sleeps.wait(1);
   }
   member.sleeps.store(0, std::memory_order_relaxed);
+  meter.Slept(Now() - begin);
   return round;
 }
 
 void Team::Help(int member) {
   in_region = true;
+  ProcessorMeter meter(Now(), Nanoseconds(CLOCK_THREAD_CPUTIME_ID));
   for (uint32_t round = 0;;) {
-    round = WaitForRound(members_[member], round);
+    round = WaitForRound(members_[member], round, meter);
     if (stopping_.load(std::memory_order_relaxed)) return;
-    const Done done = RunChunks(member, round);
-    if (done.chunks == 0) continue;
-    helped_indices_.fetch_add(done.indices, std::memory_order_relaxed);
-    helped_nanoseconds_.fetch_add(done.nanoseconds, std::memory_order_relaxed);
+    const uint32_t chunks = RunChunks(member, round);
+    if (chunks == 0) continue;
+    // Before the region may end, so that the caller learns now who held it up.
+    if (meter.Due(CoarseNow())) {
+      const int64_t taken = meter.Report(Now(), Nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+      if (taken > 0) taken_.fetch_add(taken, std::memory_order_relaxed);
+    }
     // When this thread has counted its chunks as finished, the region may end at any time.
-    if (unfinished_.fetch_sub(done.chunks, std::memory_order_acq_rel) == done.chunks) unfinished_.notify_one();
+    if (unfinished_.fetch_sub(chunks, std::memory_order_acq_rel) == chunks) unfinished_.notify_one();
   }
 }
 
@@ -158,26 +137,24 @@ int Team::TakeChunk(Member& from, uint32_t round, bool first) {
   }
 }
 
-Team::Done Team::RunChunks(int member, uint32_t round) {
-  Done done;
-  int64_t begin = 0;
+uint32_t Team::RunChunks(int member, uint32_t round) {
+  uint32_t chunks = 0;
   for (int i = 0; i < size_; ++i) {
     Member& from = members_[(member + i) % size_];
-    for (int chunk; (chunk = TakeChunk(from, round, /*first=*/i == 0)) >= 0;) {
-      if (done.chunks++ == 0) begin = Now();
-      const int64_t first = region_->chunks.Begin(chunk), end = region_->chunks.Begin(chunk + 1);
-      region_->body(member, first, end);
-      done.indices += end - first;
+    for (int chunk; (chunk = TakeChunk(from, round, /*first=*/i == 0)) >= 0; ++chunks) {
+      if (chunks == 0 && region_->float_settings != FloatSettings()) SetFloatSettings(region_->float_settings);
+      region_->body(member, region_->chunks.Begin(chunk), region_->chunks.Begin(chunk + 1));
     }
   }
-  if (done.chunks > 0) done.nanoseconds = Now() - begin;
-  return done;
+  return chunks;
 }
 
 void Team::WaitForHelpers() {
   const auto finished = [this] { return unfinished_.load(std::memory_order_acquire) == 0; };
   if (Spin(finished)) return;
+  const int64_t begin = Now();
   for (uint32_t left; (left = unfinished_.load(std::memory_order_acquire)) != 0;) unfinished_.wait(left);
+  meter_.Slept(Now() - begin);
 }
 
 }  // namespace bowline::kernels

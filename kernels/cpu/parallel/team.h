@@ -19,6 +19,8 @@
 #include <thread>
 
 #include "absl/functional/function_ref.h"
+#include "kernels/cpu/parallel/caller_meter.h"
+#include "kernels/cpu/parallel/processor_meter.h"
 
 namespace bowline::kernels {
 
@@ -51,7 +53,9 @@ class Team {
 
   struct Times {
     int64_t elapsed;  // ns that a region took
-    int64_t worked;   // ns that members worked together, had nobody been interrupted
+    // ns, added up over members, for which they did not have the processor that they wanted, as far as they reported it
+    // since the last region did.
+    int64_t taken;
   };
 
   // Calls body(member, begin, end) once for each chunk, on `members` threads, of which the caller is number 0. Not
@@ -67,6 +71,7 @@ class Team {
   struct Region {
     Division chunks;
     Body body;
+    uint32_t float_settings;  // the caller's, which helpers take over, so that bits do not say who computed them
   };
 
   // Chunks [first, end) of a round, which nobody took.
@@ -86,23 +91,14 @@ class Team {
     std::thread thread;               // the thread of a helper that could be started
   };
 
-  // The work that a member did in a round.
-  struct Done {
-    uint32_t chunks = 0;
-    int64_t indices = 0;
-    int64_t nanoseconds = 0;
-  };
-
-  static int64_t Worked(const Done& a, const Done& b);
-
   void Help(int member);
   static void GiveShare(Member& member, const Share& share);
   // Waits until the member's share is of another round than `last`, and returns that.
-  static uint32_t WaitForRound(Member& member, uint32_t last);
+  static uint32_t WaitForRound(Member& member, uint32_t last, ProcessorMeter& meter);
   // A chunk of a member's share, the first or the last; -1 if there is none of this round.
   static int TakeChunk(Member& from, uint32_t round, bool first);
-  // Takes and runs chunks until all are taken.
-  Done RunChunks(int member, uint32_t round);
+  // Takes and runs chunks until all are taken; how many these were.
+  uint32_t RunChunks(int member, uint32_t round);
   void WaitForHelpers();
 
   const int size_;
@@ -110,11 +106,13 @@ class Team {
   std::unique_ptr<Member[]> members_;
   uint32_t round_ = 0;
   std::atomic<bool> stopping_{false};
+  CallerMeter meter_;
   // Written by the caller when no chunk is taken, read by members that have taken one.
   alignas(kCacheLine) std::optional<Region> region_;
-  // Counts of the present round. Helpers that have run chunks and find no more write them.
-  alignas(kCacheLine) std::atomic<uint32_t> unfinished_{0};  // chunks
-  std::atomic<int64_t> helped_indices_{0}, helped_nanoseconds_{0};
+  // Chunks of the present round. Helpers that have run some and find no more count them off.
+  alignas(kCacheLine) std::atomic<uint32_t> unfinished_{0};
+  // What members reported, each every few milliseconds, since the caller looked.
+  std::atomic<int64_t> taken_{0};
 };
 
 }  // namespace bowline::kernels

@@ -4,17 +4,42 @@
 
 namespace bowline::kernels {
 
-void TeamLedger::Enter(int64_t now, int64_t elapsed, int64_t alone) {
-  // A part of what helpers cost is not seen here: the caches of others, and processors that are busy looking for work.
-  const int64_t unseen = elapsed / 20;
-  credit_ = std::min(credit_ + alone - elapsed - unseen, kMostCredit);
-  best_ = std::max(best_, credit_);
-  if (credit_ > 0) return;
-  if (best_ >= 2 * kStake) patience_ = kPatience;
-  const int64_t lost = std::min(kStake - credit_, kLongestPause / patience_);
-  pause_end_ = now + elapsed + patience_ * lost;
-  patience_ = std::min(2 * patience_, kMostPatience);
-  credit_ = best_ = kStake;
+void TeamLedger::Ran(int64_t elapsed, int64_t taken) {
+  elapsed_ += elapsed;
+  taken_ += taken;
+  if (elapsed_ < kPeriod) return;
+  const double lacking = static_cast<double>(taken_) / static_cast<double>(elapsed_);
+  since_growth_ = std::min(since_growth_ + elapsed_, kTrial);
+  elapsed_ = taken_ = 0;
+  if (settling_) {
+    settling_ = false;
+  } else if (members_ > 1 && lacking >= kTolerated) {
+    // Rounded up, but for the tolerated part. The mean may not exceed the members, yet a report may be of a longer
+    // time.
+    GiveUp(static_cast<int>(std::min(lacking + (1 - kTolerated), static_cast<double>(size_))));
+  }
+}
+
+void TeamLedger::GiveUp(int lost) {
+  members_ = std::max(1, members_ - lost);
+  first_idle_ = since_growth_ < kTrial ? std::min(2 * first_idle_, kMostIdle) : kLeastIdle;
+  step_ = 1;
+  settling_ = true;
+  lost_ = true;
+}
+
+void TeamLedger::SeeIdle(int64_t since, int64_t until) {
+  if (whole() || since > until) return;
+  if (lost_) {
+    // What was seen before members were given up says nothing about now.
+    lost_ = false;
+    seen_ = until;
+  }
+  if (until - std::max(since, seen_) < (step_ == 1 ? first_idle_ : kLeastIdle)) return;
+  members_ = std::min(size_, members_ + step_);
+  step_ = std::min(2 * step_, size_);
+  since_growth_ = 0;
+  seen_ = until;
 }
 
 }  // namespace bowline::kernels

@@ -1,38 +1,57 @@
 #ifndef BOWLINE_KERNELS_CPU_PARALLEL_TEAM_LEDGER_H_
 #define BOWLINE_KERNELS_CPU_PARALLEL_TEAM_LEDGER_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace bowline::kernels {
 
-// Keeps account of the time that a team saves its caller, and says when the caller should rather work alone.
+// Keeps account of the processor time that the members of a team wanted and were not given, and says how many members
+// should run regions.
 //
-// A thread that is taken off its processor in the middle of a chunk, because there are more runnable threads than
-// processors, makes its team wait for milliseconds: for more than the whole region would take one thread. How often
-// that happens cannot be foreseen, but what it costs can be added up. A team loses no more than it has saved before.
-// When that is used up its caller works alone, for kPatience times as long as was lost, and then tries again with a
-// small stake; for twice as long after each try that saved nothing. So a team that is no use costs its caller less than
-// 1 / kPatience of the time. Tries cost more than what is counted here: for some time after one the operating system
-// gives the caller less of a processor that others want, too.
+// A thread that is taken off its processor in the middle of a chunk makes its team wait for milliseconds. That happens
+// again and again when there are more runnable threads than processors. So a team gives up as many members as lack a
+// processor, on the mean over some milliseconds in regions. It takes them back when a processor is seen idle
+// (idle_watch.h): one, then two, then four at a time. When members that came back lack a processor again at once, the
+// next try waits longer, but never so long that a team of 128 takes more than 100 ms to be whole again.
+//
+// Times are nanoseconds. Nothing here reads a clock.
 class TeamLedger {
  public:
-  static constexpr int64_t kMostCredit = 20'000'000;  // ns; what was saved before is forgotten
-  static constexpr int64_t kStake = 300'000;          // ns; some regions, in which helpers wake up
-  static constexpr int64_t kPatience = 200;
-  static constexpr int64_t kMostPatience = 64 * kPatience;
-  static constexpr int64_t kLongestPause = 4'000'000'000;  // ns; until a machine is noticed to be idle again
+  static constexpr int64_t kPeriod = 4'000'000;     // time in regions from one account to the next
+  static constexpr int64_t kTrial = 30'000'000;     // time in regions after which members that came back are kept
+  static constexpr int64_t kLeastIdle = 4'000'000;  // how long a processor is idle before members come back
+  static constexpr int64_t kMostIdle = 32'000'000;  // the same after tries that failed
+  // Less than this part of a processor is what other programs take of an idle machine now and then.
+  static constexpr double kTolerated = 0.25;
 
-  // Whether the team should run a region that begins at `now`, in ns of a clock that never goes back.
-  bool TeamPays(int64_t now) const { return now >= pause_end_; }
+  // For a team of `size` members, the caller among them.
+  explicit TeamLedger(int size) : size_(std::max(size, 1)), members_(size_) {}
 
-  // The team ran a region that began at `now` in `elapsed` ns; its caller alone would have taken `alone` ns.
-  void Enter(int64_t now, int64_t elapsed, int64_t alone);
+  int size() const { return size_; }
+  // How many members should run a region; at least the caller.
+  int members() const { return members_; }
+  bool whole() const { return members_ == size_; }
+
+  // The team ran a region in `elapsed` ns. Since the last call members reported that for `taken` ns, added up, they
+  // were not given the processor that they wanted.
+  void Ran(int64_t elapsed, int64_t taken);
+
+  // At all looks from `since` to `until`, times of one clock, a processor was idle. If since > until, none was at the
+  // last look.
+  void SeeIdle(int64_t since, int64_t until);
 
  private:
-  int64_t credit_ = kStake;  // ns
-  int64_t best_ = kStake;    // since the last pause
-  int64_t patience_ = kPatience;
-  int64_t pause_end_ = INT64_MIN;
+  void GiveUp(int lost);
+
+  int size_, members_;
+  int64_t elapsed_ = 0, taken_ = 0;  // since the last account
+  bool settling_ = false;            // reports may still be of the time before members were given up
+  int64_t since_growth_ = kTrial;    // time in regions; kTrial: long ago
+  int step_ = 1;                     // members that come back next
+  int64_t first_idle_ = kLeastIdle;  // before the first of them comes back
+  int64_t seen_ = INT64_MIN;         // idleness up to here has been answered
+  bool lost_ = false;                // members, since SeeIdle was called last
 };
 
 }  // namespace bowline::kernels

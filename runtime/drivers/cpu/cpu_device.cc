@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "runtime/drivers/cpu/cpu_executable.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
 #include "runtime/drivers/cpu/cpu_stream.h"
@@ -45,7 +46,7 @@ class CpuDevice : public hal::Device {
   absl::Status CheckTarget(const hal::Target& target) const override {
     if (target.device != "cpu") return Refuse("device", target.device, "cpu");
     if (target.arch != HostArch()) return Refuse("architecture", target.arch, HostArch());
-    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.NameBeside(target.cpu));
+    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.NameBeside(target.cpu), cpu_.is_limited);
     return absl::OkStatus();
   }
 
@@ -84,10 +85,13 @@ class CpuDevice : public hal::Device {
   }
 
  private:
-  static absl::Status Refuse(absl::string_view what, absl::string_view needed, absl::string_view present) {
+  static absl::Status Refuse(absl::string_view what, absl::string_view needed, absl::string_view present,
+                             bool is_limited = false) {
+    const std::string limit = is_limited ? absl::StrCat(" by the environment's ", kCpuLimitVariable) : "",
+                      remedy = is_limited ? absl::StrCat(", or unset ", kCpuLimitVariable) : "";
     return absl::FailedPreconditionError(absl::StrCat("the plan was compiled for ", what, " '", needed,
-                                                      "', but this machine is '", present,
-                                                      "'; compile the model again for this machine"));
+                                                      "', but this machine is '", present, "'", limit,
+                                                      "; compile the model again for this machine", remedy));
   }
 
   int threads_;
@@ -102,7 +106,8 @@ std::string HostArch() {
 }
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options) {
-  return CreateCpuDeviceAs(options, HostCpuFeatures());
+  BOWLINE_ASSIGN_OR_RETURN(const CpuFeatures cpu, HostCpuFeatures());
+  return CreateCpuDeviceAs(options, cpu);
 }
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::DeviceOptions& options,
@@ -110,7 +115,14 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::Device
   if (options.threads < 1) {
     return absl::InvalidArgumentError(absl::StrCat(options.threads, " threads; it must be at least 1"));
   }
-  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cpu", options, {}));
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cpu", options, {"teams"}));
+  if (const auto teams = options.settings.find("teams"); teams != options.settings.end()) {
+    if (teams->second != "whole") {
+      return absl::InvalidArgumentError(absl::StrCat("the driver 'cpu': teams=", teams->second,
+                                                     " is not 'whole'; leave it out for teams that shrink"));
+    }
+    kernels::KeepTeamsWhole();
+  }
   return std::make_unique<CpuDevice>(options.threads, cpu);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/isa/flush_subnormals.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
 #include "runtime/drivers/host/host_memory.h"
 
@@ -9,6 +10,7 @@ namespace bowline {
 
 absl::Status CpuRunner::Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,
                                absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) {
+  const kernels::FlushSubnormals flush;
   static_cast<const CpuLaunchable&>(launchable).Run(geometry, PointersOf(arguments), PointerOf(scratch));
   return absl::OkStatus();
 }

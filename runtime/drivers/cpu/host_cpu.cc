@@ -8,14 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "runtime/plan/x86_levels.h"
+#include "runtime/base/status.h"
 
 namespace bowline {
 namespace {
 
 // Kernels of the registry have workspace for it, and do without where it is not; generated code does not use it.
-constexpr absl::string_view kOptionalFeature = "amx";
-constexpr char kBf16[] = "avx512bf16";
+constexpr absl::string_view kOptionalFeature = kAmxFeature;
 
 // The level of a target, an index into kX86Levels; absent where it has another name.
 std::optional<size_t> LevelOf(absl::string_view target) {
@@ -26,6 +25,13 @@ std::optional<size_t> LevelOf(absl::string_view target) {
 }
 
 }  // namespace
+
+void CpuFeatures::LimitTo(CpuLevel most) {
+  const size_t highest = LevelOf(std::string(NameOf(most))).value_or(0);
+  is_limited = highest < level || (most < CpuLevel::kV4Bf16 && !beyond.empty());
+  level = std::min(level, highest);
+  if (most < CpuLevel::kV4Bf16) beyond.clear();
+}
 
 std::string CpuFeatures::Name() const {
   return absl::StrCat(kX86Levels[level], beyond.empty() ? "" : "+", absl::StrJoin(beyond, "+"));
@@ -54,20 +60,17 @@ CpuFeatures CpuFeaturesOf(const std::set<std::string>& features) {
   for (const X86Feature& feature : kX86LevelFeatures) {
     if (!features.contains(feature.name)) cpu.missing.insert(feature.name);
   }
-  if (cpu.level + 1 == std::size(kX86Levels) && features.contains(kBf16)) cpu.beyond.insert(kBf16);
+  if (cpu.level + 1 == std::size(kX86Levels) && features.contains(kBf16Feature)) {
+    cpu.beyond.insert(kBf16Feature);
+  }
   return cpu;
 }
 
-CpuFeatures HostCpuFeatures() {
-  std::set<std::string> features;
-#if defined(__x86_64__)
-#define BOWLINE_ADD_FEATURE(level, name) \
-  if (__builtin_cpu_supports(name)) features.insert(name);
-  BOWLINE_X86_LEVEL_FEATURES(BOWLINE_ADD_FEATURE)
-#undef BOWLINE_ADD_FEATURE
-  if (__builtin_cpu_supports("avx512bf16")) features.insert(kBf16);
-#endif
-  return CpuFeaturesOf(features);
+absl::StatusOr<CpuFeatures> HostCpuFeatures() {
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<CpuLevel> most, CpuLimit());
+  CpuFeatures cpu = CpuFeaturesOf(HostFeatures());
+  if (most.has_value()) cpu.LimitTo(*most);
+  return cpu;
 }
 
 }  // namespace bowline

@@ -5,7 +5,9 @@
 #include <set>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "kernels/registry/cpu_level.h"
 
 namespace bowline {
 
@@ -14,7 +16,11 @@ namespace bowline {
 struct CpuFeatures {
   size_t level = 0;  // 0: x86-64, 1: x86-64-v2, 2: x86-64-v3, 3: x86-64-v4
   std::set<std::string> beyond;
-  std::set<std::string> missing = {};  // features of levels above its own (runtime/plan/x86_levels.h) that it lacks
+  std::set<std::string> missing = {};  // features of levels above its own (kernels/registry/x86_levels.h) that it lacks
+  bool is_limited = false;             // the environment's BOWLINE_TARGET_CPU leaves out some of what it has
+
+  // Leaves out what processors of the level lack. `most` is one that the processor has.
+  void LimitTo(CpuLevel most);
 
   // The target with most features that the processor runs, as a plan would name it.
   std::string Name() const;
@@ -29,8 +35,9 @@ struct CpuFeatures {
 // Those of a processor with these features, by the names of x86_levels.h and of what is beyond.
 CpuFeatures CpuFeaturesOf(const std::set<std::string>& features);
 
-// The features of this machine's processor; level 0 if it is no x86-64.
-CpuFeatures HostCpuFeatures();
+// The features of this machine's processor, up to CpuLimit(); level 0 if it is no x86-64. kInvalidArgument where that
+// limit is none.
+absl::StatusOr<CpuFeatures> HostCpuFeatures();
 
 }  // namespace bowline
 

@@ -49,6 +49,9 @@ class CudaCommunicators {
 
   absl::StatusOr<std::unique_ptr<hal::Communicator>> Create(std::unique_ptr<hal::Exchange> exchange);
 
+  // Whether NCCL moves the data of a group of several ranks that was made so far.
+  bool by_nccl() const { return has_nccl_; }
+
  private:
   // What each member says of itself: first its card and its settings, then, where that allows NCCL, its library.
   struct Card;

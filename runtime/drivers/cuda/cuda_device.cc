@@ -68,8 +68,8 @@ absl::StatusOr<bool> ReadEpilogues(const hal::DeviceOptions& options) {
 
 class CudaDevice : public hal::Device {
  public:
-  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, bool graphs, CudaKernelOptions kernels,
-             CommunicatorWay way)
+  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, std::optional<bool> graphs,
+             CudaKernelOptions kernels, CommunicatorWay way)
       : card_(card),
         memory_(std::move(memory)),
         blocking_(blocking),
@@ -119,7 +119,7 @@ class CudaDevice : public hal::Device {
   }
 
   // The commands of a graph do not end one by one.
-  bool CanRecord() const override { return graphs_ && !blocking_; }
+  bool CanRecord() const override { return !blocking_ && graphs_.value_or(!communicators_.by_nccl()); }
   absl::StatusOr<std::unique_ptr<hal::Recording>> Record(absl::Span<hal::Stream* const> streams,
                                                          absl::FunctionRef<absl::Status()> issue) override {
     return CudaRecording::Create(card_, streams, issue);
@@ -129,7 +129,7 @@ class CudaDevice : public hal::Device {
   CudaCard* card_;
   std::unique_ptr<CudaMemory> memory_;
   bool blocking_;
-  bool graphs_;
+  std::optional<bool> graphs_;  // not given: wherever graphs ran on a card, which is not with NCCL on several
   CudaKernelOptions kernels_;
   CudaCommunicators communicators_;
 };
@@ -143,7 +143,9 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceO
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, ReadNumber(options, "device", kMostCards));
   BOWLINE_ASSIGN_OR_RETURN(const bool poison, ReadFlag(options, "poison"));
   BOWLINE_ASSIGN_OR_RETURN(const bool blocking, ReadFlag(options, "blocking"));
-  BOWLINE_ASSIGN_OR_RETURN(const bool graphs, ReadFlag(options, "graphs"));
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> given, ReadNumber(options, "graphs", 1));
+  std::optional<bool> graphs;
+  if (given.has_value()) graphs = *given == 1;
   BOWLINE_ASSIGN_OR_RETURN(const CommunicatorWay way, ReadWay(options));
   CudaKernelOptions kernels;
   BOWLINE_ASSIGN_OR_RETURN(kernels.attention.by_cudnn, ReadAttention(options));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/isa/flush_subnormals.h"
 
 namespace bowline {
 
@@ -98,6 +99,7 @@ absl::Status WorkerStream::Synchronize() {
 }
 
 void WorkerStream::Work() {
+  const kernels::FlushSubnormals flush;
   for (uint64_t position = 0;; ++position) {
     issued_.WaitFor(position + 1);
     Command& command = ring_[position % kCapacity];

@@ -272,9 +272,9 @@ absl::StatusOr<Times> MeasureProduct(Bench& bench, const Options& options) {
   });
 }
 
-// The launches of each kernel in one run of each entry, and whether they have scratch.
+// The launches of each kernel in one run of each entry, those of a training step, and whether they have scratch.
 struct Uses {
-  uint64_t launches = 0;
+  uint64_t launches = 0, step_launches = 0;
   bool has_scratch = false;
 };
 std::map<uint32_t, Uses> UsesOf(const fbs::Plan& plan) {
@@ -287,6 +287,7 @@ std::map<uint32_t, Uses> UsesOf(const fbs::Plan& plan) {
         const fbs::Launch* launch = segment.commands()->Get(i)->body_as_Launch();
         if (launch == nullptr) continue;
         ++uses[launch->kernel()].launches;
+        uses[launch->kernel()].step_launches += entry->kind() == fbs::EntryKind::TrainStep ? 1 : 0;
         uses[launch->kernel()].has_scratch = HasScratchOperand(plan, *launch);
       }
     }
@@ -342,6 +343,7 @@ absl::Status Run(const Options& options) {
     row["kernel"] = Describe(kernel);
     row["generated"] = kernel.origin() == fbs::KernelOrigin::Generated;
     row["launches"] = use.launches;
+    row["step_launches"] = use.step_launches;
     row["bytes"] = kernel.bytes_moved();
     row["flops"] = kernel.flops();
     const bool is_product = absl::StrContains(TextOf(kernel.name()), "matmul");

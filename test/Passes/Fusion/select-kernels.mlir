@@ -109,6 +109,30 @@ graph.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
+// Of an operand that is sliced the kernel reads the box, 2 x 3 of 8 x 3 elements, and all of it where
+// something else reads it too.
+// CHECK: plan.kernel @slice{{.*}} body {{.*}} cost {{.*}}, 4.800000e+01
+// CHECK: plan.kernel @slice{{.*}} body {{.*}} cost {{.*}}, 1.200000e+02
+// CHECK-LABEL: graph.func @boxes
+graph.func @boxes(%x: tensor<8x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %0 = graph.fusion(%x) : (tensor<8x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%a: tensor<8x3xf32>):
+    %1 = graph.slice %a at [4, 0] sizes [2, 3] : (tensor<8x3xf32>) -> tensor<2x3xf32>
+    graph.yield %1 : tensor<2x3xf32>
+  }
+  %2 = graph.fusion(%x) : (tensor<8x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%a: tensor<8x3xf32>):
+    %1 = graph.slice %a at [4, 0] sizes [2, 3] : (tensor<8x3xf32>) -> tensor<2x3xf32>
+    %3 = graph.reduce sum %a dims [0] : (tensor<8x3xf32>) -> tensor<3xf32>
+    %4 = graph.broadcast %3 dims [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %5 = arith.addf %1, %4 : tensor<2x3xf32>
+    graph.yield %5 : tensor<2x3xf32>
+  }
+  graph.return %0, %2 : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
 // A constant that nobody uses goes.
 // CHECK-NOT: plan.kernel
 // CHECK-LABEL: graph.func @unused

@@ -209,6 +209,8 @@ llvm::Expected<EmulatedCode> test::emulateKernel(mlir::func::FuncOp kernel, cons
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(*threads->module, context, "emulated");
   auto cpu = codegen::targetCpu("native");
+  if (!cpu.ok())
+    return llvm::createStringError(std::string(cpu.status().message()));
   auto machine = codegen::createTargetMachine(*cpu);
   if (!machine)
     return machine.takeError();

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -10,12 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/isa/flush_subnormals.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/drivers/cpu/cpu_device.h"
 #include "runtime/drivers/cpu/perf_map.h"
 #include "runtime/drivers/host/host_memory.h"
 #include "runtime/drivers/null/null_device.h"
-#include "runtime/plan/x86_levels.h"
 #include "test/Unit/Plan/fixture_image.h"
 
 namespace bowline {
@@ -56,7 +58,7 @@ TEST(DriverChoice, IsANameAndSettings) {
 TEST(CpuDevice, AcceptsItsOwnTargetAndLesserOnes) {
   const auto device = CreateCpuDevice({.threads = 1});
   ASSERT_TRUE(device.ok());
-  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuFeatures().Name()}).ok());
+  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuFeatures()->Name()}).ok());
   EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), "x86-64"}).ok());
   const absl::Status status = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v5"});
   EXPECT_THAT(std::string(status.message()), HasSubstr("compiled for CPU 'x86-64-v5', but this machine is '"));
@@ -107,6 +109,30 @@ TEST(CpuDevice, NamesTheFeaturesThatALevelNeeds) {
   const absl::Status refusal = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v3"});
   EXPECT_THAT(std::string(refusal.message()),
               HasSubstr("compiled for CPU 'x86-64-v3', but this machine is 'x86-64-v2 without f16c, movbe'; compile"));
+}
+
+TEST(CpuDevice, IsTakenForOneOfTheLevelItIsLimitedTo) {
+  std::set<std::string> features = {kBf16Feature};
+  for (const X86Feature& feature : kX86LevelFeatures) features.insert(feature.name);
+  constexpr std::string_view kTargets[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"};
+  for (size_t limit = 0; limit < std::size(kTargets); ++limit) {
+    CpuFeatures cpu = CpuFeaturesOf(features);
+    cpu.LimitTo(*CpuLevelNamed(kTargets[limit]));
+    EXPECT_EQ(cpu.Name(), kTargets[limit]);
+    EXPECT_EQ(cpu.is_limited, limit + 1 < std::size(kTargets));
+    const auto device = CreateCpuDeviceAs({.threads = 1}, cpu);
+    ASSERT_TRUE(device.ok());
+    for (size_t target = 0; target < std::size(kTargets); ++target) {
+      EXPECT_EQ((*device)->CheckTarget({"cpu", HostArch(), std::string(kTargets[target])}).ok(), target <= limit)
+          << kTargets[limit] << " " << kTargets[target];
+    }
+  }
+  CpuFeatures cpu = CpuFeaturesOf(features);
+  cpu.LimitTo(CpuLevel::kV3);
+  const absl::Status refusal = (*CreateCpuDeviceAs({.threads = 1}, cpu))->CheckTarget({"cpu", HostArch(), "x86-64-v4"});
+  EXPECT_EQ(refusal.message(),
+            "the plan was compiled for CPU 'x86-64-v4', but this machine is 'x86-64-v3' by the environment's "
+            "BOWLINE_TARGET_CPU; compile the model again for this machine, or unset BOWLINE_TARGET_CPU");
 }
 
 // The loader of the system takes two libraries for one where they have one name.
@@ -174,7 +200,60 @@ TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   EXPECT_THAT(values, ::testing::ElementsAre(2, 3, 4));
 }
 
+#if defined(__x86_64__)
+
+// Also on threads of the device's own, and never behind the caller's back.
+TEST(CpuDevice, TakesSubnormalNumbersForZerosAndLeavesTheCallerItsSettings) {
+  const auto device = CreateCpuDevice({.threads = 2});
+  ASSERT_TRUE(device.ok());
+  const int64_t n = 32;
+  kernels::Signature product;
+  product.kernel = "matmul";
+  for (const char* name : {"batch", "m", "n", "k"})
+    product.attributes.push_back({name, {*name == 'b' ? 1 : n}, {}, ""});
+  for (const char* name : {"a_strides", "b_strides", "c_strides"})
+    product.attributes.push_back({name, {n * n, n, 1}, {}, ""});
+  product.attributes.push_back({"accumulate", {0}, {}, ""});
+  for (const auto access : {kernels::Access::kRead, kernels::Access::kRead, kernels::Access::kWrite})
+    product.arguments.push_back({access, kernels::DType::kF32, {n * n}});
+  product.threads = 2;
+  const auto kernel = (*device)->CreateKernel(product);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const auto memory = (*device)->Allocate(3 * n * n * sizeof(float));
+  const auto scratch = (*device)->Allocate(std::max<size_t>((*kernel)->ScratchBytes(), 64));
+  ASSERT_TRUE(memory.ok() && scratch.ok());
+  std::vector<float> values(3 * n * n, NAN);
+  std::fill_n(values.begin(), n * n, 0x1p-130f);
+  std::fill_n(values.begin() + n * n, n * n, 0x1p20f);
+  const size_t bytes = values.size() * sizeof(float);
+  for (const hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
+    ASSERT_TRUE((*memory)->Write(0, {reinterpret_cast<const uint8_t*>(values.data()), bytes}).ok());
+    const auto stream = (*device)->CreateStream(mode);
+    ASSERT_TRUE(stream.ok());
+    std::vector<hal::DeviceAddress> arguments;
+    for (int64_t i = 0; i < 3; ++i) arguments.push_back((*memory)->address() + i * n * n * sizeof(float));
+    const uint32_t before = kernels::FloatSettings();
+    ASSERT_TRUE((*stream)->Launch(**kernel, {}, arguments, (*scratch)->address()).ok());
+    ASSERT_TRUE((*stream)->Synchronize().ok());
+    EXPECT_EQ(kernels::FloatSettings(), before);
+    std::vector<float> results(3 * n * n);
+    ASSERT_TRUE((*memory)->Read(0, {reinterpret_cast<uint8_t*>(results.data()), bytes}).ok());
+    results.erase(results.begin(), results.begin() + 2 * n * n);
+    EXPECT_THAT(results, ::testing::Each(0.0f));
+  }
+}
+
+#endif
+
 TEST(CpuDevice, NeedsAThread) { EXPECT_FALSE(CreateCpuDevice({.threads = 0}).ok()); }
+
+TEST(CpuDevice, RefusesSettingsThatItDoesNotKnow) {
+  hal::DeviceOptions options = {.threads = 1};
+  options.settings = {{"teams", "half"}};
+  EXPECT_THAT(std::string(CreateCpuDevice(options).status().message()), HasSubstr("teams=half is not 'whole'"));
+  options.settings = {{"team", "whole"}};
+  EXPECT_THAT(std::string(CreateCpuDevice(options).status().message()), HasSubstr("no setting 'team'; it has teams"));
+}
 
 TEST(CpuDeviceDeathTest, StopsAtTheEndOfTheArena) {
   const auto device = CreateCpuDevice({.threads = 1});

@@ -259,9 +259,10 @@ TEST_F(Recordings, AreNotDisturbedByOtherThreads) {
 
 TEST_F(Recordings, AreLeftOutWhereCommandsEndOneByOne) {
   for (const auto& [settings, records] :
-       {std::pair(std::map<std::string, std::string>{}, false),
+       {std::pair(std::map<std::string, std::string>{}, true),
         std::pair(std::map<std::string, std::string>{{"graphs", "0"}}, false),
         std::pair(std::map<std::string, std::string>{{"graphs", "1"}}, true),
+        std::pair(std::map<std::string, std::string>{{"blocking", "1"}}, false),
         std::pair(std::map<std::string, std::string>{{"graphs", "1"}, {"blocking", "1"}}, false)}) {
     const auto device = CreateCuda(settings);
     ASSERT_TRUE(device.ok()) << device.status();

@@ -391,7 +391,7 @@ TEST_P(Faults, OfARunAreNotThoseOfWhatPrepares) {
 INSTANTIATE_TEST_SUITE_P(Drivers, Faults,
                          ::testing::Values(Way{"Cpu", "cpu", {"cpu", "x86_64", "x86-64-v3"}},
                                            Way{"Discrete", "discrete:seed=1", {"discrete", "x86_64", "x86-64-v3"}},
-                                           Way{"Cuda", "cuda", {"cuda", "nvptx64", "sm_90"}},
+                                           Way{"Cuda", "cuda:graphs=0", {"cuda", "nvptx64", "sm_90"}},
                                            Way{"CudaGraphs", "cuda:graphs=1", {"cuda", "nvptx64", "sm_90"}}),
                          [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
 

@@ -52,7 +52,7 @@ const Way kWays[] = {{"Cpu", "cpu", hal::StreamMode::kInline},
                      {"CpuBeside", "cpu", hal::StreamMode::kWorker},
                      {"Discrete", "discrete:seed=1", hal::StreamMode::kInline},
                      {"DiscreteLate", "discrete:seed=2", hal::StreamMode::kInline},
-                     {"Cuda", "cuda:device=0", hal::StreamMode::kInline},
+                     {"Cuda", "cuda:device=0,graphs=0", hal::StreamMode::kInline},
                      {"CudaGraphs", "cuda:device=0,graphs=1", hal::StreamMode::kInline}};
 
 // The same plan for cards: the fixture's code is PTX there, which is launched by grid.
@@ -232,7 +232,7 @@ TEST_P(Overlap, TheFixtureWithMicrobatches) {
   fbs::PlanT plan = testing::MakePlanWithTwoRuns(testing::FixtureImage());
   const auto two = Open(plan, GetParam());
   // Products of cards round in their own way.
-  const Way alone = GetParam().is_card() ? Way{"Card", "cuda:device=0", hal::StreamMode::kInline} : kWays[0];
+  const Way alone = GetParam().is_card() ? Way{"Card", "cuda:device=0,graphs=0", hal::StreamMode::kInline} : kWays[0];
   const auto one = Open(testing::MakePlan(testing::FixtureImage()), alone);
   ASSERT_NE(one, nullptr);
   ASSERT_NE(two, nullptr);

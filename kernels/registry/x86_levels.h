@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_PLAN_X86_LEVELS_H_
-#define BOWLINE_RUNTIME_PLAN_X86_LEVELS_H_
+#ifndef BOWLINE_KERNELS_REGISTRY_X86_LEVELS_H_
+#define BOWLINE_KERNELS_REGISTRY_X86_LEVELS_H_
 
 // The levels of the x86-64 psABI that Target.cpu names, and what each adds to the one before: who generates code for a
 // level and who runs it ask the same list.
@@ -41,4 +41,4 @@ size_t X86LevelOf(Has has) {
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_PLAN_X86_LEVELS_H_
+#endif  // BOWLINE_KERNELS_REGISTRY_X86_LEVELS_H_
