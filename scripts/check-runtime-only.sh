@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=build/runtime-only
-cmake --preset runtime-only --no-warn-unused-cli -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON
+cmake --preset runtime-only --no-warn-unused-cli -DBOWLINE_BUILD_TESTS=OFF \
+  -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON
 cmake --build --preset runtime-only
 scripts/check-layering.py --build-dir "$build" --no-mlir-in-build

@@ -63,13 +63,13 @@ run_step package scripts/check-package.sh
 if $nightly; then
   run_step "${COUNT:-200} random strategies" \
     "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED" \
-    --also-on discrete:wait_us=100 --driver-seed "$BOWLINE_TEST_SEED"
+    --also-on discrete --driver-seed "$BOWLINE_TEST_SEED"
   run_step "every wait of 20 plans" "$build/test/bin/deleted-waits"
   # All that run plans, but those of memory and of errors of the cpu driver, and those that name their drivers.
   whole_runs='^(oracle|determinism|baselines|resume|recompute|packing|precision|processes'
   whole_runs+='|compiled-model-test|op-agreement-test|train-agreement-test|parallel-training-test'
   whole_runs+='|checkpoint-strategy-test)$'
-  BOWLINE_TEST_DRIVER=discrete:seed=$BOWLINE_TEST_SEED,wait_us=20 \
+  BOWLINE_TEST_DRIVER=discrete:seed=$BOWLINE_TEST_SEED \
     run_step "whole runs on the driver discrete" ctest --test-dir "$build" -R "$whole_runs" --output-on-failure --timeout 3600
   run_step "sanitized fast tests" make --no-print-directory check-sanitized
 fi

@@ -80,6 +80,13 @@ def summarize(results: pathlib.Path) -> tuple[Counts, list[str]]:
     return total, failures
 
 
+def slowest(results: pathlib.Path, count: int = 10) -> list[str]:
+    """A line each for the ctest entries that took longest."""
+    entries = [(float(entry.get("time") or 0), entry.get("name"))
+               for entry in ElementTree.parse(results / "ctest.xml").getroot().iter("testcase")]
+    return [f"{seconds:7.1f} s  {name}" for seconds, name in sorted(entries, reverse=True)[:count] if seconds > 0]
+
+
 def capabilities() -> dict[str, bool]:
     """What tests need that not every machine has."""
     try:
@@ -117,9 +124,10 @@ def main(argv) -> int:
 
     try:
         total, failures = summarize(arguments.results)
+        longest = slowest(arguments.results)
     except (OSError, ElementTree.ParseError) as error:
         print(f"summarize-tests: cannot read the results of ctest: {error}", file=sys.stderr)
-        total, failures = FAILED, ["ctest"]
+        total, failures, longest = FAILED, ["ctest"], []
     for step in arguments.step:
         name, _, verdict = step.partition("=")
         verdicts = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED}
@@ -130,6 +138,8 @@ def main(argv) -> int:
             failures.append(name)
 
     print()
+    if longest:
+        print("slowest:", *longest, sep="\n")
     if failures:
         print("failed: " + ", ".join(failures))
     limit = os.environ.get("BOWLINE_TARGET_CPU")

@@ -63,7 +63,6 @@ struct Options {
   int seeds = 50;
   int every = 1; // of the waits
   int only = -1; // the number of a wait
-  int waitMicroseconds = 300;
 };
 
 TrainOutcome runOn(const fbs::PlanT &plan, const TokenDataset &tokens, const std::string &driver) {
@@ -184,8 +183,7 @@ private:
   }
 
   Outcome outcome(int seed) {
-    std::string driver =
-        "discrete:seed=" + std::to_string(seed) + ",wait_us=" + std::to_string(options.waitMicroseconds);
+    std::string driver = "discrete:seed=" + std::to_string(seed);
     Outcome outcome = inAProcess([&] { return runOn(*plan, *tokens, driver).equals(expected); });
     crashes += outcome == Outcome::Crashed;
     return outcome;
@@ -211,7 +209,6 @@ int main(int argc, char **argv) {
   app.add_option("--only", options.only, "Only the wait of this number");
   app.add_option("--every", options.every, "Only every N-th wait")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--seeds", options.seeds, "How many seeds are tried")->capture_default_str();
-  app.add_option("--wait-us", options.waitMicroseconds, "The longest wait between two commands")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   for (const std::string &text : strategies) {
     std::optional<StrategyCase> strategy = StrategyCase::parse(text);

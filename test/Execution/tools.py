@@ -41,7 +41,7 @@ TEST_SEED = int(os.environ.get("BOWLINE_TEST_SEED", 1))
 LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16", "x86-64-v4+avx512bf16+amx"]
 
 # A driver that executes what the tests run, instead of the plans' own: with all that a plan means in its events, for
-# instance discrete:seed=1,wait_us=20 must give the same results.
+# instance discrete:seed=1 must give the same results.
 TEST_DRIVER = os.environ.get("BOWLINE_TEST_DRIVER", "")
 
 # A command that takes longer hangs.

@@ -187,7 +187,7 @@ class ProcessTest(unittest.TestCase):
 
     def test_lines_are_received_when_they_are_written(self):
         run = self.run_python("import sys, time\nfile = open(sys.argv[2], 'w')\nfor i in range(3):\n"
-                              "  print('{\"loss\": %d}' % i, file=file, flush=True); time.sleep(0.3)")
+                              "  print('{\"loss\": %d}' % i, file=file, flush=True); time.sleep(1)")
         self.assertEqual((run.exit_code, [line["loss"] for line in run.lines]), (0, [0, 1, 2]))
         for earlier, later in zip(run.lines, run.lines[1:]):
             self.assertGreater(later["at"] - earlier["at"], 0.15)
@@ -205,9 +205,10 @@ class ProcessTest(unittest.TestCase):
         self.assertFalse(run.children)
 
     def test_memory_of_children_counts_and_they_end(self):
-        child = "import time; x = bytearray(b'1') * (150 << 20); time.sleep(600)"
-        run = self.run_python(f"import subprocess, sys, time\np = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
-                              "print(p.pid, flush=True); time.sleep(2)", metrics_option=None)
+        child = "import time; x = bytearray(b'1') * (150 << 20); print(flush=True); time.sleep(600)"
+        run = self.run_python("import subprocess, sys, time\n"
+                              f"p = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE)\n"
+                              "p.stdout.readline(); print(p.pid, flush=True); time.sleep(2)", metrics_option=None)
         self.assertTrue(run.children)
         self.assertGreater(run.tree_bytes, run.peak_bytes + 140 * MIB)
         fields = processes.stat_fields(int(run.tail))

@@ -50,6 +50,14 @@ class SummarizeTestsTest(unittest.TestCase):
             "unittest/processes.xml": suite(PASS, PASS, LIT_UNSUPPORTED)})
         self.assertEqual(line, "4 passed, 0 failed, 4 skipped")
 
+    def test_the_ten_slowest_are_printed(self):
+        cases = "".join(f'<testcase name="t{i}" status="run" time="{i / 2}"/>' for i in range(12))
+        _, result = self.summarize({"ctest.xml": f"<testsuite>{cases}</testsuite>"})
+        lines = result.stdout.splitlines()
+        at = lines.index("slowest:")
+        self.assertEqual([line.split() for line in lines[at + 1:at + 11]],
+                         [[str(i / 2), "s", f"t{i}"] for i in range(11, 1, -1)])
+
     def test_the_line_before_says_what_the_machine_has(self):
         has = ("^this machine: AVX512-BF16 (yes|no), AMX (yes|no), network namespaces (yes|no), IPv6 (yes|no), "
                "NVIDIA card (yes|no)")

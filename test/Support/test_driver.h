@@ -7,7 +7,7 @@
 namespace bowline {
 
 // The driver that executes what tests run, as SessionOptions has it, where the test names none: empty, that is the
-// plan's own, or what BOWLINE_TEST_DRIVER says. `make check-nightly` says discrete:seed=N,wait_us=20, with all that a
+// plan's own, or what BOWLINE_TEST_DRIVER says. `make check-nightly` says discrete:seed=N, with all that a
 // plan means in its events: the same results are expected of it.
 inline std::string TestDriver(const std::string& named = "") {
   const char* const given = std::getenv("BOWLINE_TEST_DRIVER");

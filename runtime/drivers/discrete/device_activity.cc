@@ -1,49 +1,71 @@
 #include "runtime/drivers/discrete/device_activity.h"
 
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <set>
-#include <thread>
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+#include <vector>
 
 namespace bowline {
 namespace {
 
-std::atomic<uint64_t> commands{0};
+struct Process {
+  std::mutex mutex;
+  int active = 0;
+  std::vector<std::pair<uint64_t, DeviceActivity::Late*>> late;  // with their turns
+};
 
-std::mutex mutex;
-std::multiset<uint64_t> turns;  // the turns of the threads that wait
+Process& ThisProcess() {
+  static Process process;
+  return process;
+}
 
-// Longer than commands of small models take.
-constexpr std::chrono::microseconds kQuiet{400};
-constexpr std::chrono::seconds kLongest{1};
+class LateCall : public DeviceActivity::Late {
+ public:
+  void GoOn() override {
+    DeviceActivity::Begin();
+    goes_on_ = true;
+    wake_.notify_one();
+  }
+
+  void Await(std::unique_lock<std::mutex>& lock) {
+    if (wake_.wait_for(lock, DeviceActivity::kPatience, [&] { return goes_on_; })) return;
+    DeviceActivity::Remove(this);
+    DeviceActivity::Begin();
+  }
+
+ private:
+  bool goes_on_ = false;
+  std::condition_variable wake_;
+};
 
 }  // namespace
 
-void DeviceActivity::Count() { commands.fetch_add(1, std::memory_order_relaxed); }
+std::mutex& DeviceActivity::mutex() { return ThisProcess().mutex; }
+
+void DeviceActivity::Begin() { ++ThisProcess().active; }
+
+void DeviceActivity::End() {
+  Process& process = ThisProcess();
+  if (--process.active > 0 || process.late.empty()) return;
+  const auto first = std::min_element(process.late.begin(), process.late.end(),
+                                      [](const auto& a, const auto& b) { return a.first < b.first; });
+  Late* const late = first->second;
+  process.late.erase(first);
+  late->GoOn();
+}
+
+void DeviceActivity::Add(uint64_t turn, Late* late) { ThisProcess().late.emplace_back(turn, late); }
+
+void DeviceActivity::Remove(Late* late) {
+  std::erase_if(ThisProcess().late, [&](const auto& entry) { return entry.second == late; });
+}
 
 void DeviceActivity::AwaitQuiet(uint64_t turn) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + kLongest;
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    turns.insert(turn);
-  }
-  uint64_t seen = commands.load(std::memory_order_relaxed);
-  for (auto quiet_since = Clock::now();;) {
-    std::this_thread::sleep_for(kQuiet / 4);
-    const std::lock_guard<std::mutex> lock(mutex);
-    const uint64_t now = commands.load(std::memory_order_relaxed);
-    const bool is_quiet = now == seen && Clock::now() - quiet_since >= kQuiet;
-    if (Clock::now() >= end || (is_quiet && *turns.begin() == turn)) {
-      turns.erase(turns.find(turn));
-      // Something goes on now, for those whose turn is later.
-      if (turns.empty() || *turns.begin() != turn) Count();
-      return;
-    }
-    if (now != seen || is_quiet) quiet_since = Clock::now();
-    seen = now;
-  }
+  std::unique_lock<std::mutex> lock(mutex());
+  LateCall call;
+  Add(turn, &call);
+  End();
+  call.Await(lock);
 }
 
 }  // namespace bowline

@@ -1,19 +1,40 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_DISCRETE_DEVICE_ACTIVITY_H_
 #define BOWLINE_RUNTIME_DRIVERS_DISCRETE_DEVICE_ACTIVITY_H_
 
+#include <chrono>
 #include <cstdint>
+#include <mutex>
 
 namespace bowline {
 
-// What the streams of all discrete devices of this process do: ranks may be threads of one.
+// Counts what goes on by itself on all discrete devices of this process, since ranks may be threads of one: a command
+// that is as late as it can be begins when this is nothing.
 class DeviceActivity {
  public:
-  // A stream begins a command.
-  static void Count();
+  // Something that waits until nothing goes on.
+  class Late {
+   public:
+    virtual ~Late() = default;
+    // Called with the mutex held, once, after which it waits no more. It counts itself with Begin.
+    virtual void GoOn() = 0;
+  };
 
-  // Returns when none has begun a command for a while: who calls this is what all others wait for, or they have nothing
-  // to do. Of several who wait here the one with the smallest `turn` is what goes on next, with all that have the same.
-  // What other processes do is not seen, and nobody waits for longer than a second.
+  // For a host that issued commands and then waits for another rank instead of its device, which is not seen here.
+  // Whoever is late goes on after so long in any case.
+  static constexpr std::chrono::seconds kPatience{2};
+
+  // Guards the queues of all devices, and is held for all calls below but AwaitQuiet.
+  static std::mutex& mutex();
+
+  static void Begin();
+  // When this was the last, the one with the smallest turn of all that are late goes on.
+  static void End();
+
+  static void Add(uint64_t turn, Late* late);
+  // Nothing happens where it waits no more.
+  static void Remove(Late* late);
+
+  // For the thread of a call, which counts: returns when nothing else goes on, and its turn is the smallest.
   static void AwaitQuiet(uint64_t turn);
 };
 

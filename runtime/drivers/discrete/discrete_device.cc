@@ -1,48 +1,43 @@
 #include "runtime/drivers/discrete/discrete_device.h"
 
 #include <atomic>
+#include <iterator>
 #include <limits>
 #include <optional>
-#include <string>
+#include <random>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/drivers/cpu/cpu_device.h"
+#include "runtime/drivers/discrete/arrival_exchange.h"
 #include "runtime/drivers/discrete/discrete_communicator.h"
 #include "runtime/drivers/discrete/discrete_kernels.h"
 #include "runtime/drivers/discrete/discrete_launchable.h"
 #include "runtime/drivers/discrete/discrete_memory.h"
+#include "runtime/drivers/discrete/discrete_scheduler.h"
 #include "runtime/drivers/discrete/discrete_stream.h"
 #include "runtime/drivers/discrete/grid_kernels.h"
-#include "runtime/drivers/host/host_event.h"
-#include "runtime/drivers/host/worker_stream.h"
 #include "runtime/hal/driver_registry.h"
 
 namespace bowline {
 namespace {
 
-constexpr uint64_t kDefaultWait = 200, kLongestWait = 10'000'000;  // microseconds
-
-absl::StatusOr<std::optional<uint64_t>> ReadSetting(const hal::DeviceOptions& options, const std::string& key,
-                                                    uint64_t most) {
-  const auto found = options.settings.find(key);
-  if (found == options.settings.end()) return std::nullopt;
+absl::StatusOr<uint64_t> ReadSeed(const hal::DeviceOptions& options) {
+  const auto found = options.settings.find("seed");
   uint64_t value = 0;
-  if (absl::SimpleAtoi(found->second, &value) && value <= most) return value;
+  if (found == options.settings.end() || absl::SimpleAtoi(found->second, &value)) return value;
   return absl::InvalidArgumentError(
-      absl::StrCat("the driver 'discrete': ", key, "=", found->second, " is not a whole number from 0 to ", most));
+      absl::StrCat("the driver 'discrete': seed=", found->second, " is not a whole number from 0 to ", UINT64_MAX));
 }
 
 class DiscreteDevice : public hal::Device {
  public:
-  DiscreteDevice(std::unique_ptr<hal::Device> cpu, std::optional<uint64_t> seed, int rank,
-                 std::chrono::microseconds longest_wait)
+  DiscreteDevice(std::unique_ptr<hal::Device> cpu, uint64_t seed, int rank)
       : cpu_(std::move(cpu)),
-        // Ranks wait apart from each other.
-        seed_(seed.has_value() ? std::optional(*seed + 0x9e3779b97f4a7c15 * static_cast<uint64_t>(rank)) : seed),
-        who_waits_(static_cast<WhoWaits>(seed.value_or(0) % 3)),
-        longest_wait_(longest_wait) {}
+        // Ranks draw apart from each other.
+        seed_(seed + 0x9e3779b97f4a7c15 * static_cast<uint64_t>(rank)),
+        who_is_late_(static_cast<WhoIsLate>(seed % 3)) {}
 
   absl::string_view name() const override { return "discrete"; }
 
@@ -75,62 +70,49 @@ class DiscreteDevice : public hal::Device {
 
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode) override {
     const uint32_t number = streams_++;
-    GridWorkspace workspace;
-    if (!seed_.has_value()) {
-      Waits none(WaitMode::kNone, 0, longest_wait_, 0);
-      return WorkerStream::Create(std::make_unique<DiscreteRunner>(&memory_, std::move(none), std::move(workspace)));
-    }
-    std::seed_seq sequence = {*seed_, *seed_ >> 32, uint64_t{number}};
+    std::seed_seq sequence = {seed_, seed_ >> 32, uint64_t{number}};
     uint32_t seeds[5];
     sequence.generate(std::begin(seeds), std::end(seeds));
-    Waits waits(WaitsOf(number), uint64_t{seeds[0]} << 32 | seeds[1], longest_wait_, seeds[4]);
-    workspace.Seed(uint64_t{seeds[2]} << 32 | seeds[3]);
-    return WorkerStream::Create(std::make_unique<DiscreteRunner>(&memory_, std::move(waits), std::move(workspace)));
+    const Draws draws(uint64_t{seeds[0]} << 32 | seeds[1], IsLate(number), /*turn=*/seeds[4]);
+    return DiscreteStream::Create(&scheduler_, &memory_, draws, uint64_t{seeds[2]} << 32 | seeds[3]);
   }
 
   absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent(hal::EventMode mode) override {
-    return std::make_unique<HostEvent>(mode);
+    return std::make_unique<DiscreteEvent>(&scheduler_, mode);
   }
 
   absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
       std::unique_ptr<hal::Exchange> exchange) override {
     std::optional<uint64_t> seed;
-    if (seed_.has_value() && who_waits_ == WhoWaits::kOthersLate) seed = *seed_ + ++communicators_;
-    return std::make_unique<DiscreteCommunicator>(this, std::move(exchange), seed);
+    if (who_is_late_ == WhoIsLate::kOthers) seed = seed_ + ++communicators_;
+    return std::make_unique<DiscreteCommunicator>(this, std::make_unique<ArrivalExchange>(std::move(exchange)), seed);
   }
 
  private:
-  // The streams that wait, chosen by the seed modulo 3.
-  enum class WhoWaits : uint8_t { kAllAtRandom, kFirstLate, kOthersLate };
+  // The streams that are late, chosen by the seed modulo 3.
+  enum class WhoIsLate : uint8_t { kNobody, kFirst, kOthers };
 
-  WaitMode WaitsOf(uint32_t stream) const {
-    if (who_waits_ == WhoWaits::kAllAtRandom) return WaitMode::kRandom;
-    return (stream == 0) == (who_waits_ == WhoWaits::kFirstLate) ? WaitMode::kLate : WaitMode::kNone;
+  bool IsLate(uint32_t stream) const {
+    return who_is_late_ != WhoIsLate::kNobody && (stream == 0) == (who_is_late_ == WhoIsLate::kFirst);
   }
 
   std::unique_ptr<hal::Device> cpu_;  // the device whose code this one runs
   DiscreteMemory memory_;
-  const std::optional<uint64_t> seed_;
-  const WhoWaits who_waits_;
-  const std::chrono::microseconds longest_wait_;
+  DiscreteScheduler scheduler_;
+  const uint64_t seed_;
+  const WhoIsLate who_is_late_;
   std::atomic<uint32_t> streams_{0}, communicators_{0};
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateDiscreteDevice(const hal::DeviceOptions& options) {
-  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("discrete", options, {"seed", "wait_us"}));
-  BOWLINE_ASSIGN_OR_RETURN(std::optional<uint64_t> seed, ReadSetting(options, "seed", UINT64_MAX));
-  BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> wait, ReadSetting(options, "wait_us", kLongestWait));
-  if (wait.has_value() && !seed.has_value()) {
-    return absl::InvalidArgumentError(
-        "the driver 'discrete': wait_us is the longest wait of a run with a seed; give both");
-  }
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("discrete", options, {"seed"}));
+  BOWLINE_ASSIGN_OR_RETURN(const uint64_t seed, ReadSeed(options));
   hal::DeviceOptions of_cpu = options;
   of_cpu.settings.clear();
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Device> cpu, CreateCpuDevice(of_cpu));
-  return std::make_unique<DiscreteDevice>(std::move(cpu), seed, options.rank,
-                                          std::chrono::microseconds(wait.value_or(kDefaultWait)));
+  return std::make_unique<DiscreteDevice>(std::move(cpu), seed, options.rank);
 }
 
 }  // namespace bowline

@@ -7,7 +7,7 @@
 
 namespace bowline {
 
-// A device on this processor with memory of its own: see README.md. Settings: seed, wait_us.
+// A device on this processor with memory of its own: see README.md. Setting: seed.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateDiscreteDevice(const hal::DeviceOptions& options);
 
 }  // namespace bowline

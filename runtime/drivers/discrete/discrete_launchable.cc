@@ -57,7 +57,7 @@ class GeneratedKernelByGrid : public DiscreteLaunchable {
 absl::Span<const uint32_t> GridWorkspace::BlockOrder(uint32_t count) {
   order_.resize(count);
   std::iota(order_.begin(), order_.end(), 0u);
-  if (random_ != nullptr) std::shuffle(order_.begin(), order_.end(), *random_);
+  std::shuffle(order_.begin(), order_.end(), random_);
   return order_;
 }
 

@@ -18,15 +18,15 @@ namespace bowline {
 // What the blocks of one launch after the other have from their stream.
 class GridWorkspace {
  public:
-  // The numbers of `count` blocks in the order in which they run: random where there is a seed.
+  explicit GridWorkspace(uint64_t seed) : random_(seed) {}
+
+  // The numbers of `count` blocks in the order in which they run, which is random.
   absl::Span<const uint32_t> BlockOrder(uint32_t count);
   // Memory of a block, poisoned.
   uint8_t* SharedMemory(uint32_t bytes);
 
-  void Seed(uint64_t seed) { random_ = std::make_unique<std::mt19937_64>(seed); }
-
  private:
-  std::unique_ptr<std::mt19937_64> random_;  // null: in order
+  std::mt19937_64 random_;
   std::vector<uint32_t> order_;
   std::vector<uint8_t> shared_;
 };

@@ -1,64 +1,120 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_STREAM_H_
 #define BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_STREAM_H_
 
-#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <random>
+#include <mutex>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "runtime/drivers/discrete/discrete_launchable.h"
 #include "runtime/drivers/discrete/discrete_memory.h"
-#include "runtime/drivers/host/worker_stream.h"
+#include "runtime/drivers/discrete/discrete_scheduler.h"
+#include "runtime/hal/event.h"
+#include "runtime/hal/stream.h"
 
 namespace bowline {
 
-// How streams wait between commands. All the choices follow from a seed.
-enum class WaitMode : uint8_t {
-  // Streams wait at random. A stream is slow for a stretch of commands and then fast, so that it falls behind others
-  // and overtakes them by many commands.
-  kRandom,
-  // Before one of eight commands, at random, a stream waits as long as anything else of the process goes on.
-  kLate,
-  kNone,
-};
-
-class Waits {
+// A point of a stream: how many of its commands must have run. It may outlive the stream.
+class DiscreteEvent : public hal::Event {
  public:
-  // `longest` is the longest wait with kRandom; `turn` is for kLate, see DeviceActivity.
-  Waits(WaitMode mode, uint64_t seed, std::chrono::microseconds longest, uint32_t turn)
-      : mode_(mode), random_(seed), longest_(longest), turn_(turn) {}
+  DiscreteEvent(DiscreteScheduler* scheduler, hal::EventMode mode)
+      : scheduler_(scheduler), is_timed_(mode == hal::EventMode::kTimed) {}
 
-  void Wait();
+  bool recorded() const override { return point_.finished != nullptr; }
+  absl::Status Await() const override;
+  absl::StatusOr<int64_t> Time() const override;
 
  private:
-  void WaitAtRandom();
+  friend class DiscreteStream;
 
-  const WaitMode mode_;
-  std::mt19937_64 random_;
-  const std::chrono::microseconds longest_;
-  const uint32_t turn_;
-  std::chrono::microseconds pace_{0};  // the longest wait of this stretch
-  int left_ = 0;                       // commands that remain of this stretch
+  struct Point {
+    std::shared_ptr<const uint64_t> finished;  // commands of the stream that have run
+    uint64_t position = 0;
+
+    // With the mutex held.
+    bool is_reached() const { return finished == nullptr || *finished >= position; }
+  };
+
+  DiscreteScheduler* scheduler_;
+  const bool is_timed_;
+  Point point_;
+  int64_t time_ = 0;
 };
 
-// Commands of a discrete device: translates addresses when they run.
-class DiscreteRunner : public CommandRunner {
+// A queue of commands, whose addresses are translated when they run. A caller that is kCapacity commands ahead runs
+// some of the device's.
+class DiscreteStream : public hal::Stream, private CommandQueue {
  public:
-  // `memory` outlives it.
-  DiscreteRunner(const DiscreteMemory* memory, Waits waits, GridWorkspace workspace)
-      : memory_(memory), waits_(std::move(waits)), workspace_(std::move(workspace)) {}
+  static constexpr uint64_t kCapacity = 4096;
 
-  void Begin() override;
+  // `scheduler` and `memory` outlive it. kResourceExhausted when the system has no thread for its calls of the host.
+  static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(DiscreteScheduler* scheduler, const DiscreteMemory* memory,
+                                                             const Draws& draws, uint64_t seed);
+
+  // Runs what was issued first.
+  ~DiscreteStream() override;
+  DiscreteStream(const DiscreteStream&) = delete;
+  DiscreteStream& operator=(const DiscreteStream&) = delete;
+
   absl::Status Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,
                       absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) override;
   absl::Status Copy(hal::DeviceAddress destination, hal::DeviceAddress source, size_t bytes) override;
+  absl::Status Call(const hal::HostCall& call) override;
+  absl::Status Record(hal::Event& event) override;
+  absl::Status Wait(const hal::Event& event) override;
+  absl::Status Synchronize() override;
+  std::optional<uint64_t> FailedLabel() const override { return failed_label_; }
+  bool HasFailed() const override;
 
  private:
+  enum class Kind : uint8_t { kLaunch, kCopy, kCall, kStamp, kWait };
+
+  struct Command {
+    Kind kind = Kind::kLaunch;
+    uint64_t label = 0;
+    const hal::Launchable* launchable = nullptr;
+    const hal::Geometry* geometry = nullptr;
+    absl::Span<const hal::DeviceAddress> arguments;
+    hal::DeviceAddress destination = 0;  // a copy's destination, or a launch's scratch
+    hal::DeviceAddress source = 0;
+    uint64_t bytes = 0;
+    hal::HostCall call;
+    DiscreteEvent* event = nullptr;  // for a stamp
+    DiscreteEvent::Point point;      // of a wait
+  };
+
+  DiscreteStream(DiscreteScheduler* scheduler, const DiscreteMemory* memory, const Draws& draws, uint64_t seed);
+
+  bool MayRun() const override;
+  void RunFront(std::unique_lock<std::mutex>& lock) override;
+  const Draws& draws() const override { return draws_; }
+
+  void Issue(Command command);
+  Command& Front() { return ring_[*finished_ % kCapacity]; }
+  void Finish(const absl::Status& status);
+  absl::Status DoLaunch(const Command& command);
+  absl::Status DoCopy(const Command& command);
+  void RunCalls();
+
+  DiscreteScheduler* scheduler_;
   const DiscreteMemory* memory_;
-  Waits waits_;
+  Draws draws_;
   GridWorkspace workspace_;
   std::vector<void*> pointers_;
+  // What is below is guarded by DeviceActivity's mutex, but for the label of the last Synchronize.
+  std::vector<Command> ring_;
+  uint64_t issued_ = 0;
+  std::shared_ptr<uint64_t> finished_ = std::make_shared<uint64_t>(0);
+  absl::Status status_;
+  uint64_t status_label_ = 0;  // the label of the command that failed with `status_`
+  std::optional<uint64_t> failed_label_;
+  bool is_calling_ = false;  // the command at the front is a call that the thread runs
+  bool is_over_ = false;
+  std::condition_variable has_call_;
+  std::thread caller_;
 };
 
 }  // namespace bowline

@@ -11,7 +11,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -28,11 +27,9 @@ static std::string makeToolkit(const std::string &script) {
 }
 
 TEST(CudaToolkit, APtxasThatHangsIsEnded) {
-  auto begin = std::chrono::steady_clock::now();
-  auto image = assemblePtx(makeToolkit("exec sleep 60"), "sm_80", "", nullptr, /*seconds=*/1);
+  auto image = assemblePtx(makeToolkit("exec sleep 100000"), "sm_80", "", nullptr, /*seconds=*/1);
   ASSERT_FALSE(static_cast<bool>(image));
   EXPECT_THAT(llvm::toString(image.takeError()),
               testing::AllOf(testing::HasSubstr("bin/ptxas could not assemble the generated kernels"),
                              testing::HasSubstr("timed out")));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -18,6 +20,7 @@ namespace bowline {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -61,7 +64,7 @@ class Discrete : public ::testing::Test {
     ASSERT_TRUE(synchronized.ok()) << synchronized;
   }
 
-  std::unique_ptr<hal::Device> device_ = MakeDevice({{"seed", "5"}, {"wait_us", "20"}});
+  std::unique_ptr<hal::Device> device_ = MakeDevice({{"seed", "6"}});
   std::unique_ptr<hal::Stream> stream_ = *device_->CreateStream();
 };
 
@@ -191,28 +194,129 @@ TEST_F(Discrete, RefusesOtherSignaturesAndGeometries) {
   }
 }
 
-// One stream writes, another copies what it wrote: with an event always, without one now and then, but not always.
-TEST(DiscreteWaits, TellWhereAnEventIsMissing) {
-  for (const bool waits : {true, false}) {
-    std::set<float> seen;
-    for (int seed = 0; seed < 50 && (waits || seen.size() < 2); ++seed) {
-      const auto device = MakeDevice({{"seed", std::to_string(seed)}, {"wait_us", "500"}});
-      const auto first = *device->CreateStream(), second = *device->CreateStream();
-      const auto event = *device->CreateEvent();
-      const auto memory = *device->Allocate(1024), fresh = *device->Allocate(1024), copied = *device->Allocate(1024);
-      const std::vector<uint8_t> zeros(1024, 0);
-      ASSERT_TRUE(memory->Write(0, zeros).ok());
-      for (int i = 0; i < 10; ++i) ASSERT_TRUE(first->Copy(memory->address(), memory->address() + 512, 64).ok());
-      ASSERT_TRUE(first->Copy(memory->address(), fresh->address(), 64).ok());
-      ASSERT_TRUE(first->Record(*event).ok());
-      if (waits) ASSERT_TRUE(second->Wait(*event).ok());
-      ASSERT_TRUE(second->Copy(copied->address(), memory->address(), 64).ok());
-      ASSERT_TRUE(second->Synchronize().ok() && first->Synchronize().ok());
-      uint8_t byte = 0;
-      ASSERT_TRUE(copied->Read(0, absl::MakeSpan(&byte, 1)).ok());
-      seen.insert(byte);
+// The seeds are the same ones in every run, and so is what each of them finds: one in which nothing is late, one in
+// which the first stream is, one in which the others are, and so on.
+constexpr int kFewSeeds = 6;
+
+// One stream writes, another copies what it wrote. With the event it is always there; without it some seeds copy before
+// and some after, the same ones in every run.
+TEST(DiscreteOrder, TellsWhereAnEventIsMissing) {
+  const auto run = [](int seed, bool waits) {
+    const auto device = MakeDevice({{"seed", std::to_string(seed)}});
+    const auto first = *device->CreateStream(), second = *device->CreateStream();
+    const auto event = *device->CreateEvent();
+    const auto memory = *device->Allocate(1024), fresh = *device->Allocate(1024), copied = *device->Allocate(1024);
+    EXPECT_TRUE(memory->Write(0, std::vector<uint8_t>(1024, 0)).ok());
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(first->Copy(memory->address(), memory->address() + 512, 64).ok());
+    EXPECT_TRUE(first->Copy(memory->address(), fresh->address(), 64).ok());
+    EXPECT_TRUE(first->Record(*event).ok());
+    if (waits) EXPECT_TRUE(second->Wait(*event).ok());
+    EXPECT_TRUE(second->Copy(copied->address(), memory->address(), 64).ok());
+    EXPECT_TRUE(second->Synchronize().ok() && first->Synchronize().ok());
+    uint8_t byte = 0;
+    EXPECT_TRUE(copied->Read(0, absl::MakeSpan(&byte, 1)).ok());
+    return byte;
+  };
+  std::vector<uint8_t> seen;
+  for (int seed = 0; seed < kFewSeeds; ++seed) {
+    EXPECT_EQ(run(seed, /*waits=*/true), 0xff) << seed;
+    seen.push_back(run(seed, /*waits=*/false));
+    for (int again = 0; again < 5; ++again) EXPECT_EQ(run(seed, /*waits=*/false), seen.back()) << seed;
+  }
+  EXPECT_THAT(seen, AllOf(Contains(0), Contains(0xff)));
+}
+
+// Each of four streams counts up what they share, many times, and notes after each time how far it is. Every 16th time
+// it waits for another stream.
+std::vector<float> OrderOfCommands(int seed) {
+  constexpr size_t kStreams = 4, kTimes = 100;
+  const auto device = MakeDevice({{"seed", std::to_string(seed)}});
+  const auto executable = *device->LoadExecutable("elf", testing::FixtureImage());
+  const auto increment = *executable->Resolve("fixture_increment");
+  const auto count = *device->Allocate(sizeof(float)), notes = *device->Allocate(kStreams * kTimes * sizeof(float));
+  const std::vector<uint8_t> zeros(sizeof(float), 0);
+  EXPECT_TRUE(count->Write(0, zeros).ok());
+  const std::vector<hal::DeviceAddress> arguments = {count->address()};
+  const hal::Geometry geometry = hal::Extent{1};
+  std::vector<std::unique_ptr<hal::Stream>> streams;
+  std::vector<std::unique_ptr<hal::Event>> events;
+  for (size_t i = 0; i < kStreams; ++i) {
+    streams.push_back(*device->CreateStream());
+    events.push_back(*device->CreateEvent());
+    EXPECT_TRUE(streams[i]->Record(*events[i]).ok());
+  }
+  for (size_t time = 0; time < kTimes; ++time) {
+    for (size_t i = 0; i < kStreams; ++i) {
+      if (time % 16 == 15) EXPECT_TRUE(streams[i]->Wait(*events[(i + 1) % kStreams]).ok());
+      EXPECT_TRUE(streams[i]->Launch(*increment, geometry, arguments, 0).ok());
+      EXPECT_TRUE(streams[i]->Copy(notes->address() + (time * kStreams + i) * sizeof(float), count->address(), 4).ok());
+      EXPECT_TRUE(streams[i]->Record(*events[i]).ok());
     }
-    EXPECT_EQ(seen, waits ? std::set<float>{0xff} : (std::set<float>{0, 0xff}));
+  }
+  for (const auto& stream : streams) EXPECT_TRUE(stream->Synchronize().ok());
+  std::vector<float> order(kStreams * kTimes);
+  EXPECT_TRUE(notes->Read(0, {reinterpret_cast<uint8_t*>(order.data()), order.size() * sizeof(float)}).ok());
+  return order;
+}
+
+TEST(DiscreteOrder, FollowsFromTheSeed) {
+  std::set<std::vector<float>> orders;
+  for (int seed = 0; seed < kFewSeeds; ++seed) {
+    const std::vector<float> order = OrderOfCommands(seed);
+    EXPECT_EQ(*std::max_element(order.begin(), order.end()), static_cast<float>(order.size()));
+    for (int again = 0; again < 5; ++again) EXPECT_EQ(OrderOfCommands(seed), order) << seed;
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), static_cast<size_t>(kFewSeeds));
+}
+
+// More commands than a stream holds: their issuer runs some, as the number of commands says.
+TEST(DiscreteOrder, FollowsFromTheSeedWhereStreamsAreFull) {
+  const auto run = [](int seed) {
+    constexpr size_t kCommands = 10000;
+    const auto device = MakeDevice({{"seed", std::to_string(seed)}});
+    const auto executable = *device->LoadExecutable("elf", testing::FixtureImage());
+    const auto increment = *executable->Resolve("fixture_increment");
+    const auto first = *device->CreateStream(), second = *device->CreateStream();
+    const auto count = *device->Allocate(sizeof(float)), notes = *device->Allocate(kCommands * sizeof(float));
+    EXPECT_TRUE(count->Write(0, std::vector<uint8_t>(sizeof(float), 0)).ok());
+    const std::vector<hal::DeviceAddress> arguments = {count->address()};
+    const hal::Geometry geometry = hal::Extent{1};
+    for (size_t i = 0; i < kCommands; ++i) {
+      EXPECT_TRUE(first->Launch(*increment, geometry, arguments, 0).ok());
+      EXPECT_TRUE(second->Copy(notes->address() + i * sizeof(float), count->address(), sizeof(float)).ok());
+    }
+    EXPECT_TRUE(first->Synchronize().ok() && second->Synchronize().ok());
+    std::vector<float> order(kCommands);
+    EXPECT_TRUE(notes->Read(0, {reinterpret_cast<uint8_t*>(order.data()), order.size() * sizeof(float)}).ok());
+    return order;
+  };
+  for (int seed = 0; seed < 3; ++seed) {
+    const std::vector<float> order = run(seed);
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    EXPECT_EQ(run(seed), order) << seed;
+  }
+}
+
+// A call that waits for a later command of another stream, as communications wait for other ranks.
+TEST(DiscreteOrder, CallsStopNoOtherStream) {
+  for (int seed = 0; seed < kFewSeeds; ++seed) {
+    const auto device = MakeDevice({{"seed", std::to_string(seed)}});
+    const auto first = *device->CreateStream(), second = *device->CreateStream();
+    std::promise<void> told;
+    hal::HostCall waits, tells;
+    waits.context = tells.context = &told;
+    waits.run = [](const hal::HostCall& call) {
+      static_cast<std::promise<void>*>(call.context)->get_future().wait();
+      return absl::OkStatus();
+    };
+    tells.run = [](const hal::HostCall& call) {
+      static_cast<std::promise<void>*>(call.context)->set_value();
+      return absl::OkStatus();
+    };
+    EXPECT_TRUE(first->Call(waits).ok() && second->Call(tells).ok());
+    EXPECT_EQ(first->Synchronize(), absl::OkStatus());
+    EXPECT_EQ(second->Synchronize(), absl::OkStatus());
   }
 }
 
@@ -273,10 +377,8 @@ TEST(DiscreteSettings, AreNumbersOfItsOwn) {
     EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(device.status().message());
   };
-  EXPECT_THAT(error({{"sead", "1"}}), HasSubstr("the driver 'discrete' has no setting 'sead'; it has seed, wait_us"));
+  EXPECT_THAT(error({{"sead", "1"}}), HasSubstr("the driver 'discrete' has no setting 'sead'; it has seed"));
   EXPECT_THAT(error({{"seed", "-1"}}), HasSubstr("seed=-1 is not a whole number from 0 to"));
-  EXPECT_THAT(error({{"seed", "1"}, {"wait_us", "99999999999"}}), HasSubstr("wait_us=99999999999 is not a whole"));
-  EXPECT_THAT(error({{"wait_us", "10"}}), HasSubstr("give both"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Ranks over TCP that do not do what the others do: the same error on every rank, never a hang.
 
+#include <atomic>
 #include <chrono>
 
 #include "runtime/comm/gloo/gloo_group.h"
@@ -131,7 +132,7 @@ TEST(GlooMismatch, OfSendsAndReceives) {
 }
 
 TEST(GlooDeadline, NamesTheRankThatNeverComes) {
-  World world(4, std::chrono::milliseconds(500));
+  World world(4, std::chrono::seconds(2));
   const auto results = world.Run([&](int rank) -> absl::Status {
     if (rank == 2) return absl::OkStatus();
     return world.all(rank).AllReduce(world.stream(rank), {PieceOf(rank, 8)}, DType::kF32, ReduceOp::kSum);
@@ -140,7 +141,7 @@ TEST(GlooDeadline, NamesTheRankThatNeverComes) {
     const absl::Status& status = results[static_cast<size_t>(rank)];
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_THAT(TextOf(status),
-                MatchesRegex("rank [013] waited 0.5 s for rank 2 in all_reduce\\(sum\\) of 8 f32 \\(operation 0 of "
+                MatchesRegex("rank [013] waited 2 s for rank 2 in all_reduce\\(sum\\) of 8 f32 \\(operation 0 of "
                              "communicator 'all'\\); rank 2 is in no operation; cause: rank 2 \\(host .*, pid .*\\), "
                              "alive but not there; .*"));
   }
@@ -148,34 +149,45 @@ TEST(GlooDeadline, NamesTheRankThatNeverComes) {
 }
 
 TEST(GlooDeadline, FollowsTheChainToItsEnd) {
-  World world(4, std::chrono::milliseconds(500));
+  World world(4, std::chrono::seconds(2));
+  std::atomic<bool> begun{false}, over{false};  // rank 0 waits first, and rank 3 lives until it has waited in vain
+  const auto await = [](const std::atomic<bool>& flag) {
+    while (!flag) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
   const auto results = world.Run([&](int rank) -> absl::Status {
     std::unique_ptr<testing::PointerCommunicator> two;
     if (rank == 1 || rank == 3) {
       BOWLINE_ASSIGN_OR_RETURN(two, world.Create(rank, "two", {1, 3}));
     }
     if (rank == 3) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      await(over);
       return absl::OkStatus();
     }
     if (rank == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      await(begun);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
       return two->Receive(world.stream(1), {PieceOf(1, 5)}, DType::kF32, 1);
     }
-    if (rank == 0) return world.all(0).Send(world.stream(0), {PieceOf(0, 6)}, DType::kF32, 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (rank == 0) {
+      begun = true;
+      const absl::Status status = world.all(0).Send(world.stream(0), {PieceOf(0, 6)}, DType::kF32, 1);
+      over = true;
+      return status;
+    }
+    await(begun);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     return world.all(2).Receive(world.stream(2), {PieceOf(2, 6)}, DType::kF32, 0);
   });
   for (int rank : {0, 1, 2}) {
     EXPECT_THAT(TextOf(results[static_cast<size_t>(rank)]),
-                MatchesRegex("rank 0 waited 0.5 s for rank 1 in send of 6 f32 to rank 1 \\(operation 0 of communicator "
+                MatchesRegex("rank 0 waited 2 s for rank 1 in send of 6 f32 to rank 1 \\(operation 0 of communicator "
                              "'all'\\); rank 1 waits for rank 3 in receive of 5 f32 from rank 3 \\(operation 0 of "
                              "communicator 'two'\\); rank 3 is in no operation; cause: rank 3 .*"));
   }
 }
 
 TEST(GlooDeadline, SeesRanksThatWaitForEachOther) {
-  World world(2, std::chrono::milliseconds(500));
+  World world(2, std::chrono::seconds(2));
   const auto results = world.Run([&](int rank) -> absl::Status {
     BOWLINE_ASSIGN_OR_RETURN(const auto second, world.Create(rank, "second", {0, 1}));
     testing::PointerCommunicator& first_of_rank = rank == 0 ? world.all(0) : *second;
@@ -250,16 +262,15 @@ TEST(GlooErrors, MembersThatWantDifferentCommunicators) {
 }
 
 TEST(GlooErrors, AMemberThatNeverAsksForTheCommunicator) {
-  World world(3, std::chrono::milliseconds(500));
+  World world(3, std::chrono::seconds(2));
   const auto results = world.Run([&](int rank) -> absl::Status {
     if (rank == 2) return absl::OkStatus();
     return world.Create(rank, "late", {0, 1, 2}).status();
   });
   for (int rank : {0, 1}) {
-    EXPECT_THAT(
-        TextOf(results[static_cast<size_t>(rank)]),
-        MatchesRegex("rank [01] waited 0.5 s for rank 2 in the creation of communicator 'late'; rank 2 is in no "
-                     "operation; cause: rank 2 .*"));
+    EXPECT_THAT(TextOf(results[static_cast<size_t>(rank)]),
+                MatchesRegex("rank [01] waited 2 s for rank 2 in the creation of communicator 'late'; rank 2 is in no "
+                             "operation; cause: rank 2 .*"));
   }
 }
 

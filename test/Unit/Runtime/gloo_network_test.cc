@@ -84,7 +84,6 @@ TEST(GlooNetwork, RanksThatAreCutOffAreNamedOnBothSides) {
   }
   for (int rank = 0; rank < 4; ++rank) processes.WaitForTell(rank);
   ASSERT_TRUE(hosts.Cut());
-  processes.Mark();
   for (int rank = 0; rank < 4; ++rank) {
     const Outcome outcome = processes.Wait(rank);
     EXPECT_EQ(outcome.status.code(), absl::StatusCode::kUnavailable) << outcome.status;
@@ -93,7 +92,6 @@ TEST(GlooNetwork, RanksThatAreCutOffAreNamedOnBothSides) {
         ContainsRegex(rank < 2 ? "all_reduce.*; cause: rank 2 \\(.*\\), rank 3 \\(.*\\) did not answer for .* "
                                  "network to it is cut"
                                : "all_reduce.*; cause: rank 0 \\(.*\\) did not answer for .* network to it is cut"));
-    EXPECT_LT(outcome.seconds, 4);
   }
 }
 

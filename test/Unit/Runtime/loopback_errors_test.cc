@@ -1,5 +1,6 @@
 // Ranks that do not do what the others do: an error on every rank, never a hang.
 
+#include <atomic>
 #include <chrono>
 
 #include "runtime/comm/loopback/loopback_group.h"
@@ -136,7 +137,7 @@ TEST(LoopbackMismatch, OfSendsAndReceives) {
 }
 
 TEST(LoopbackDeadline, NamesTheRankThatNeverComes) {
-  World world(4, std::chrono::milliseconds(50));
+  World world(4, std::chrono::seconds(2));
   const auto results = world.Run([&](int rank) -> absl::Status {
     if (rank == 2) return absl::OkStatus();
     return world.all(rank).AllReduce(world.stream(rank), {PieceOf(rank, 8)}, DType::kF32, ReduceOp::kSum);
@@ -145,32 +146,39 @@ TEST(LoopbackDeadline, NamesTheRankThatNeverComes) {
     const absl::Status& status = results[static_cast<size_t>(rank)];
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_THAT(TextOf(status),
-                ::testing::MatchesRegex("rank [013] waited 0.05 s in all_reduce\\(sum\\) of 8 f32 \\(operation 0 of "
+                ::testing::MatchesRegex("rank [013] waited 2 s in all_reduce\\(sum\\) of 8 f32 \\(operation 0 of "
                                         "communicator 'all'\\) for rank 2; rank 2 is in no operation"));
   }
   EXPECT_EQ(world.group(0).status(), results[0]);
 }
 
 TEST(LoopbackDeadline, FollowsTheChainToItsEnd) {
-  World world(4, std::chrono::milliseconds(100));
+  World world(4, std::chrono::seconds(2));
+  std::atomic<bool> begun{false};  // rank 0 waits first
+  const auto await_rank_0 = [&] {
+    while (!begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  };
   const auto results = world.Run([&](int rank) -> absl::Status {
     const std::vector<int> pair = {1, 3};
     if (rank == 3) return absl::OkStatus();
     if (rank == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      await_rank_0();
       BOWLINE_ASSIGN_OR_RETURN(const auto two, world.Create(1, "two", pair));
       return two->Receive(world.stream(1), {PieceOf(1, 5)}, DType::kF32, 1);
     }
-    if (rank == 0) return world.all(0).Send(world.stream(0), {PieceOf(0, 6)}, DType::kF32, 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    if (rank == 0) {
+      begun = true;
+      return world.all(0).Send(world.stream(0), {PieceOf(0, 6)}, DType::kF32, 1);
+    }
+    await_rank_0();
     return world.all(2).Receive(world.stream(2), {PieceOf(2, 6)}, DType::kF32, 0);
   });
   for (int rank : {0, 1, 2}) {
-    EXPECT_EQ(
-        TextOf(results[static_cast<size_t>(rank)]),
-        "rank 0 waited 0.1 s in send of 6 f32 to rank 1 (operation 0 of communicator 'all') for rank 1; rank 1 is "
-        "in receive of 5 f32 from rank 3 (operation 0 of communicator 'two'), which waits for rank 3; rank 3 is "
-        "in no operation");
+    EXPECT_EQ(TextOf(results[static_cast<size_t>(rank)]),
+              "rank 0 waited 2 s in send of 6 f32 to rank 1 (operation 0 of communicator 'all') for rank 1; rank 1 is "
+              "in receive of 5 f32 from rank 3 (operation 0 of communicator 'two'), which waits for rank 3; rank 3 is "
+              "in no operation");
   }
 }
 

@@ -45,7 +45,6 @@ TEST_F(Nccl, ARankThatDoesNotComeIsNamed) {
   NEEDS_CARDS(2);
   // To connect cards takes longer.
   const double seconds = OnStandIn() ? 0.7 : 20;
-  const auto begin = std::chrono::steady_clock::now();
   const std::vector<absl::Status> results = Run(
       2,
       [&](Rank& rank) -> absl::Status {
@@ -86,7 +85,6 @@ TEST_F(Nccl, ARankThatDoesNotComeIsNamed) {
                                              "rank 1")),
                       HasSubstr("rank 1 is in no operation")));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 // A rank that gives up ends what the others wait for.

@@ -34,7 +34,7 @@ std::vector<absl::Status> ReportUntilBroken(World& world, const std::function<ab
 }
 
 TEST(Report, FindsWhoIsLate) {
-  World world(3, std::chrono::milliseconds(600));
+  World world(3, std::chrono::seconds(2));
   // Rank 1 has ended what the others are in the next one of, and begins nothing.
   const auto results = ReportUntilBroken(world, [&](int rank) {
     hal::Exchange& exchange = world.all(rank).exchange();
@@ -42,20 +42,20 @@ TEST(Report, FindsWhoIsLate) {
   });
   for (const absl::Status& status : results) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr(" waited 0.6 s "),
-                      HasSubstr("in all_reduce(sum) of 12 f32 (operation 4 of communicator 'all')"),
-                      HasSubstr("for rank 1"), HasSubstr("rank 1 is in no operation")));
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(HasSubstr(" waited 2 s "), HasSubstr("in all_reduce(sum) of 12 f32 (operation 4 of communicator 'all')"),
+              HasSubstr("for rank 1"), HasSubstr("rank 1 is in no operation")));
   }
 }
 
 // However long ago the first one began, each operation has its own time.
 TEST(Report, CountsTheTimeOfEachOperation) {
-  World world(2, std::chrono::milliseconds(600));
+  World world(2, std::chrono::seconds(2));
   world.RunOk([&](int rank) -> absl::Status {
     hal::Exchange& exchange = world.all(rank).exchange();
     const auto begin = std::chrono::steady_clock::now();
-    for (uint32_t number = 0; std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500); ++number) {
+    for (uint32_t number = 0; std::chrono::steady_clock::now() - begin < std::chrono::seconds(3); ++number) {
       for (int look = 0; look < 10; ++look) {
         BOWLINE_RETURN_IF_ERROR(exchange.Report(Sum(number), 12, number + 1));
         std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -388,13 +388,12 @@ TEST_P(Faults, OfARunAreNotThoseOfWhatPrepares) {
   EXPECT_THAT(std::string(session->Wait(*ticket).message()), HasSubstr("row number 5 is -2, which"));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Drivers, Faults,
-    ::testing::Values(Way{"Cpu", "cpu", {"cpu", "x86_64", "x86-64-v3"}},
-                      Way{"Discrete", "discrete:seed=1,wait_us=100", {"discrete", "x86_64", "x86-64-v3"}},
-                      Way{"Cuda", "cuda:graphs=0", {"cuda", "nvptx64", "sm_90"}},
-                      Way{"CudaGraphs", "cuda:graphs=1", {"cuda", "nvptx64", "sm_90"}}),
-    [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Drivers, Faults,
+                         ::testing::Values(Way{"Cpu", "cpu", {"cpu", "x86_64", "x86-64-v3"}},
+                                           Way{"Discrete", "discrete:seed=1", {"discrete", "x86_64", "x86-64-v3"}},
+                                           Way{"Cuda", "cuda:graphs=0", {"cuda", "nvptx64", "sm_90"}},
+                                           Way{"CudaGraphs", "cuda:graphs=1", {"cuda", "nvptx64", "sm_90"}}),
+                         [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
 
 TEST(FaultPlans, AreSound) {
   for (const bool two_runs : {false, true}) {

@@ -50,7 +50,7 @@ struct Way {
 };
 const Way kWays[] = {{"Cpu", "cpu", hal::StreamMode::kInline},
                      {"CpuBeside", "cpu", hal::StreamMode::kWorker},
-                     {"Discrete", "discrete:seed=1,wait_us=200", hal::StreamMode::kInline},
+                     {"Discrete", "discrete:seed=1", hal::StreamMode::kInline},
                      {"DiscreteLate", "discrete:seed=2", hal::StreamMode::kInline},
                      {"Cuda", "cuda:device=0,graphs=0", hal::StreamMode::kInline},
                      {"CudaGraphs", "cuda:device=0,graphs=1", hal::StreamMode::kInline}};

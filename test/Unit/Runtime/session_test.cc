@@ -123,7 +123,7 @@ TEST(Session, ReadsAndWritesEachMemorySpace) {
   std::mt19937 random(TestSeed());
   std::vector<float> table(32 * 16);
   for (float& value : table) value = static_cast<float>(random() % 64) / 8;
-  for (const char* driver : {"cpu", "discrete:seed=2,wait_us=5"}) {
+  for (const char* driver : {"cpu", "discrete:seed=2"}) {
     const bool reaches_host = driver == std::string("cpu");
     for (const size_t shift : {size_t{0}, size_t{8}, size_t{1}}) {
       const auto session = Open(plan, {.driver = driver});

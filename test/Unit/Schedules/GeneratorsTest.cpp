@@ -76,17 +76,12 @@ TEST(Generators, RefuseWhatDoesNotFit) {
   EXPECT_THAT(std::string(makeSchedule(choose("a.csv"), 2, 2).status().message()), HasSubstr("read from its file"));
 }
 
-// Well under a second each, and its simulation too.
-TEST(Generators, LargeSchedulesAreFast) {
+// A release build makes each in 0.01 s and simulates it in 0.3 s; what is far from linear ends with the test's time
+// limit.
+TEST(Generators, LargeSchedulesRun) {
   for (std::string name : publishedSchedules()) {
-    clock_t begin = clock();
     Schedule schedule = makeSchedule(choose(name), 64, 4096).value();
-    clock_t made = clock();
-    EXPECT_TRUE(simulateSchedule(schedule).ok());
-    clock_t simulated = clock();
-    // Sanitizers and debug builds are several times slower than a release build, which takes 0.01 s and 0.3 s.
-    EXPECT_LT(double(made - begin) / CLOCKS_PER_SEC, 1) << name;
-    EXPECT_LT(double(simulated - made) / CLOCKS_PER_SEC, 10) << name;
+    EXPECT_TRUE(simulateSchedule(schedule).ok()) << name;
   }
 }
 

@@ -128,7 +128,7 @@ TEST_F(BowlineDataTest, AReaderThatClosesEarlyIsNoError) {
 
 TEST_F(BowlineDataTest, AnInterruptLeavesNoHalfFile) {
   const Outcome outcome =
-      Run("tokenize - --tokenizer bytes -o $D/d.bin", "(head -c 3000000 /dev/zero; sleep 1) | timeout 0.3");
+      Run("tokenize - --tokenizer bytes -o $D/d.bin", "(head -c 3000000 /dev/zero; sleep 4) | timeout 0.3");
   EXPECT_EQ(outcome.exit_code, 124) << outcome.output;
   EXPECT_FALSE(std::filesystem::exists(directory_ / "d.bin"));
 }

@@ -15,8 +15,6 @@
 namespace bowline {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Saves forever: `step_of(n)` is the step of the n-th save, whose values are all n.
 template <typename StepOf>
 [[noreturn]] void SaveForever(const std::string& directory, TestModel& model, int64_t n, StepOf step_of) {
@@ -35,10 +33,8 @@ void KillManyTimes(StepOf step_of) {
   model.Fill(1);
   ASSERT_TRUE(SaveCheckpoint(directory.path(), {.step = step_of(1), .next_draw = 1}, model.Tensors(), "{}").ok());
   std::mt19937 random(TestSeed());
-  const auto deadline = Clock::now() + std::chrono::seconds(4);
   int64_t last = 1;
-  int64_t kills = 0;
-  for (; kills < 100 && Clock::now() < deadline; ++kills) {
+  for (int kills = 0; kills < 100; ++kills) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) SaveForever(directory.path(), model, last + 1, step_of);
@@ -61,7 +57,6 @@ void KillManyTimes(StepOf step_of) {
     ASSERT_EQ(loaded, expected) << "the checkpoint mixes two saves";
     last = n;
   }
-  EXPECT_GE(kills, 5);
   // The next save clears away what the killed ones left.
   model.Fill(last + 1);
   ASSERT_TRUE(

@@ -206,11 +206,10 @@ TEST(ParallelSaveTest, KilledAtAnyInstant) {
   AsRanksOk(3,
             [&](Agreement& agreement, RankGroup&) { return Save(directory.path(), 1, 1, agreement, kSize).status(); });
   std::mt19937 random(TestSeed());
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(4);
   int64_t last = 1;
   int kills = 0;
   unsigned longest = 60'000;
-  for (; kills < 60 && (std::chrono::steady_clock::now() < deadline || last == 1); ++kills) {
+  for (; kills < 25 || (kills < 60 && last == 1); ++kills) {
     // On a slow machine a save takes longer than that.
     if (last == 1 && kills % 5 == 4) longest = std::min(2 * longest, 4'000'000u);
     const pid_t child = ::fork();
@@ -226,7 +225,6 @@ TEST(ParallelSaveTest, KilledAtAnyInstant) {
     ASSERT_GE(*n, last) << "older, or a mixture";
     last = *n;
   }
-  EXPECT_GE(kills, 5);
   EXPECT_GT(last, 1);
 }
 
