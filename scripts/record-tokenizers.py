@@ -117,7 +117,7 @@ def byte_level_files(tokens, types, merges):
     """tokenizer.json by name, as the families have them."""
     added = [added_token(i, token) for i, token in enumerate(tokens) if types[i] == 3]
     words = [("<|tool|>", dict(special=False, lstrip=True)), ("<think>", dict(special=False, rstrip=True)),
-             ("word", dict(special=False, single_word=True, normalized=True)),
+             ("wordzq", dict(special=False, single_word=True, normalized=True)),
              ("caf\u00e9!", dict(special=False, normalized=True)), ("<|mask|>", dict(lstrip=True, rstrip=True))]
     more = added + [added_token(len(tokens) + i, content, **flags) for i, (content, flags) in enumerate(words)]
     model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
@@ -139,7 +139,7 @@ def byte_level_files(tokens, types, merges):
                           post_processor=sequence("processors", byte_level(), begin), ignore_merges=True),
         "qwen2": file(sequence("pretokenizers", split(QWEN2), byte_level(use_regex=False)), more, {"type": "NFC"}),
         "whitespace": file(sequence("pretokenizers", {"type": "Whitespace"}, {"type": "Digits", "individual_digits": False},
-                                    {"type": "Punctuation", "behavior": "MergedWithNext"}, byte_level(use_regex=False)),
+                                    split(r"\p{P}", "MergedWithNext"), byte_level(use_regex=False)),
                            normalizer=sequence("normalizers", {"type": "NFKC"})),
     }
 
@@ -227,7 +227,7 @@ def compare(tool, directories):
     for directory in directories:
         def run(*more):
             command = [tool, directory, str(REFERENCE / "strings.txt"), str(BLOCKS), *more]
-            return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+            return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
         ours, differing, shown, ids = run(), 0, 0, None
         for block, (digest, pairs) in enumerate(results(directory, BLOCKS)):
             if digest == ours[block]:

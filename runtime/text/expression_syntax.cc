@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "runtime/text/expression.h"
+#include "runtime/text/unicode_additions.h"
 
 namespace bowline {
 namespace {
@@ -10,8 +11,13 @@ namespace {
 // White space and word characters by Unicode, which PCRE2 has other sets for.
 constexpr char kSpace[] =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
-constexpr char kWord[] =
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+// Oniguruma's, with the superscripts and fractions of Latin-1.
+std::string WordSet() {
+  std::string set = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
+                    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+  for (const char* category : {"L", "M", "Nd"}) set += *AdditionsToCategory(category);
+  return set;
+}
 
 class Translator {
  public:
@@ -90,7 +96,7 @@ class Translator {
     if (at_ + 1 == source_.size()) return Refuse("a \\ at the end");
     const char c = source_[at_ + 1];
     if (c == 's' || c == 'w') {
-      const char* const set = c == 's' ? kSpace : kWord;
+      const std::string set = c == 's' ? kSpace : WordSet();
       at_ += 2;
       // A set followed by - would read as a range.
       if (in_class_ && Next("-") && !Next("-]")) return Refuse("a range that begins with a set");
@@ -99,26 +105,43 @@ class Translator {
     }
     if (c == 'S' || c == 'W') {
       if (in_class_) return Refuse("a negated set within a class");
-      absl::StrAppend(&out_, "[^", c == 'S' ? kSpace : kWord, "]");
+      absl::StrAppend(&out_, "[^", c == 'S' ? std::string(kSpace) : WordSet(), "]");
       at_ += 2;
       return absl::OkStatus();
     }
-    if (c == 'p' || c == 'P') {
-      const size_t end = source_.find('}', at_);
-      if (at_ + 2 == source_.size() || source_[at_ + 2] != '{' || end == absl::string_view::npos) {
-        return Refuse("a property without braces");
-      }
-      Take(end + 1 - at_);
-      return absl::OkStatus();
+    if (c == 'p' || c == 'P') return Property(/*negated=*/c == 'P');
+    if (c == 'd' || c == 'D') {
+      if (c == 'D' && in_class_) return Refuse("a negated set within a class");
+      at_ += 2;
+      return AppendCategory("Nd", /*negated=*/c == 'D');
     }
     if (c == 'x' || c == 'u') return CodePoint(c);
-    if (absl::StrContains("dDrntfv", absl::string_view(&c, 1))) {
-      if (c == 'v') return Refuse("\\v");
+    if (absl::StrContains("rntf", absl::string_view(&c, 1))) {
       Take(2);
       return absl::OkStatus();
     }
     if (!absl::ascii_ispunct(static_cast<unsigned char>(c))) return Refuse("an unknown escape");
     Take(2);
+    return absl::OkStatus();
+  }
+
+  absl::Status Property(bool negated) {
+    const size_t end = source_.find('}', at_);
+    if (at_ + 2 == source_.size() || source_[at_ + 2] != '{' || end == absl::string_view::npos) {
+      return Refuse("a property without braces");
+    }
+    if (negated && in_class_) return Refuse("a negated set within a class");
+    const absl::string_view category = source_.substr(at_ + 3, end - at_ - 3);
+    BOWLINE_RETURN_IF_ERROR(AppendCategory(category, negated));
+    at_ = end + 1;
+    return absl::OkStatus();
+  }
+
+  absl::Status AppendCategory(absl::string_view category, bool negated) {
+    const absl::optional<std::string> additions = AdditionsToCategory(category);
+    if (!additions) return Refuse(absl::StrCat("the property '", category, "', which is no general category,"));
+    const std::string set = absl::StrCat("\\p{", category, "}", *additions);
+    absl::StrAppend(&out_, in_class_ ? "" : negated ? "[^" : "[", set, in_class_ ? "" : "]");
     return absl::OkStatus();
   }
 

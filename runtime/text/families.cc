@@ -18,7 +18,7 @@ struct Family {
 const std::vector<Family>& Families() {
   static const auto* const families = new std::vector<Family>{
       {"gpt-2", {kGpt2Expression}},
-      {"smollm", {R"(\p{N})", kGpt2Expression}},
+      {"smollm", {kDigit, kGpt2Expression}},
       {"llama-bpe",
        {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
        false,

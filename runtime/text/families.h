@@ -13,6 +13,9 @@ namespace bowline {
 inline constexpr char kGpt2Expression[] =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+// A digit as the pre-tokenizer Digits knows them, which has Unicode 17.
+inline constexpr char kDigit[] = R"([\p{N}\x{11de0}-\x{11de9}\x{16ff4}-\x{16ff6}])";
+
 // Sets normalizer, pre-tokenizer, and whether pieces that are tokens are split, of the family `name` in `definition`,
 // whose model is BpeDefinition.
 absl::Status SetFamily(absl::string_view name, TokenizerDefinition* definition);

@@ -3,6 +3,8 @@
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 #include <unicode/stringpiece.h>
+#include <unicode/uniset.h>
+#include <unicode/unistr.h>
 
 #include <climits>
 
@@ -29,10 +31,20 @@ absl::StatusOr<std::string> ToUnicodeForm(NormalizerStep::Kind kind, const std::
       break;
   }
   if (U_FAILURE(error)) return absl::InternalError(absl::StrCat("ICU: ", u_errorName(error)));
+  // The reference has the tables of Unicode 9, for which newer characters are none.
+  static const icu::UnicodeSet* const known = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    auto* const set = new icu::UnicodeSet(UNICODE_STRING_SIMPLE("[:age=9.0:]"), status);
+    if (U_FAILURE(status)) set->clear();
+    set->freeze();
+    return set;
+  }();
+  if (known->isEmpty()) return absl::InternalError("ICU does not know the characters of Unicode 9");
+  const icu::FilteredNormalizer2 filtered(*form, *known);
   if (text.size() > INT_MAX / 2) return absl::InvalidArgumentError("a text has more than 1 GiB; split it");
   std::string normalized;
   icu::StringByteSink<std::string> sink(&normalized);
-  form->normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr, error);
+  filtered.normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr, error);
   if (U_FAILURE(error)) return absl::InternalError(absl::StrCat("ICU: ", u_errorName(error)));
   return normalized;
 }

@@ -49,10 +49,10 @@ std::string ReadPattern(JsonObject& object, bool* is_expression) {
   const nlohmann::json* const pattern = object.Find("pattern");
   *is_expression = false;
   if (pattern != nullptr && pattern->is_object() && pattern->size() == 1) {
-    const auto& [kind, text] = *pattern->items().begin();
-    if (text.is_string() && (kind == "String" || kind == "Regex") && text != "") {
-      *is_expression = kind == "Regex";
-      return text.get<std::string>();
+    const auto one = pattern->begin();
+    if (one->is_string() && (one.key() == "String" || one.key() == "Regex") && *one != "") {
+      *is_expression = one.key() == "Regex";
+      return one->get<std::string>();
     }
   }
   object.Fail("has no 'pattern' that is {\"String\": ...} or {\"Regex\": ...}");
@@ -201,11 +201,12 @@ absl::Status ReadPreTokenizer(const nlohmann::json& value, const std::string& wh
     steps.push_back(std::move(step));
   } else if (type == "Digits") {
     const bool individual = object.Bool("individual_digits", false);
-    steps.push_back(Split(R"(\p{N})", individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
-  } else if (type == "Punctuation") {
-    steps.push_back(Split(R"([!-/:-@\[-`{-~\p{P}])", ReadBehavior(object, "Isolated")));
+    steps.push_back(Split(kDigit, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
   } else if (type == "Whitespace") {
-    PreTokenizerStep step = Split(R"(\w+|[^\w\s]+)", SplitBehavior::kRemoved);
+    // Word characters are those of Unicode, with joiners, and no superscripts as in \w of a Split.
+    static constexpr char kWord[] =
+        R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+    PreTokenizerStep step = Split(absl::StrCat("[", kWord, "]+|[^\\s", kWord, "]+"), SplitBehavior::kRemoved);
     step.invert = true;
     steps.push_back(std::move(step));
   } else if (type == "WhitespaceSplit") {
