@@ -11,7 +11,7 @@
 namespace bowline::serve {
 namespace {
 
-using Json = nlohmann::json;
+using Value = nlohmann::json;
 
 ApiError Wrong(std::string param, std::string message) {
   ApiError error;
@@ -21,8 +21,8 @@ ApiError Wrong(std::string param, std::string message) {
 }
 
 // Values under which a field changes nothing, for those that are not honoured.
-const std::map<std::string, std::vector<Json>, std::less<>>& Defaults() {
-  static const auto* const defaults = new std::map<std::string, std::vector<Json>, std::less<>>{
+const std::map<std::string, std::vector<Value>, std::less<>>& Defaults() {
+  static const auto* const defaults = new std::map<std::string, std::vector<Value>, std::less<>>{
       {"top_p", {1, 1.0}},
       {"top_k", {0, -1}},
       {"min_p", {0, 0.0}},
@@ -33,18 +33,18 @@ const std::map<std::string, std::vector<Json>, std::less<>>& Defaults() {
       {"repetition_penalty", {1, 1.0}},
       {"logprobs", {false}},
       {"top_logprobs", {0}},
-      {"logit_bias", {Json::object()}},
+      {"logit_bias", {Value::object()}},
       {"echo", {false}},
       {"suffix", {""}},
-      {"tools", {Json::array()}},
-      {"functions", {Json::array()}},
+      {"tools", {Value::array()}},
+      {"functions", {Value::array()}},
       {"tool_choice", {"none", "auto"}},
       {"function_call", {"none", "auto"}},
       {"parallel_tool_calls", {true, false}},
-      {"response_format", {Json{{"type", "text"}}}},
-      {"modalities", {Json{"text"}}},
+      {"response_format", {Value{{"type", "text"}}}},
+      {"modalities", {Value{"text"}}},
       {"service_tier", {"auto", "default"}},
-      {"stop", {Json::array(), ""}},
+      {"stop", {Value::array(), ""}},
   };
   return *defaults;
 }
@@ -54,10 +54,10 @@ bool IsIgnored(absl::string_view field) { return field == "user" || field == "me
 // A reader of the fields of a body: what was read is honoured, the rest has to be a default.
 class Fields {
  public:
-  explicit Fields(const Json& body) : body_(body) {}
+  explicit Fields(const Value& body) : body_(body) {}
 
   // Null where the field is absent or null.
-  const Json* Find(const char* name) {
+  const Value* Find(const char* name) {
     read_.push_back(name);
     const auto found = body_.find(name);
     return found == body_.end() || found->is_null() ? nullptr : &*found;
@@ -76,19 +76,19 @@ class Fields {
   }
 
  private:
-  static bool IsDefault(const std::string& name, const Json& value) {
+  static bool IsDefault(const std::string& name, const Value& value) {
     if (value.is_null() || ((value.is_array() || value.is_object()) && value.empty())) return true;
     const auto found = Defaults().find(name);
     return found != Defaults().end() &&
            std::find(found->second.begin(), found->second.end(), value) != found->second.end();
   }
 
-  const Json& body_;
+  const Value& body_;
   std::vector<std::string> read_;
 };
 
 std::optional<ApiError> ReadBool(Fields& fields, const char* name, bool* to) {
-  const Json* value = fields.Find(name);
+  const Value* value = fields.Find(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_boolean())
     return Wrong(name, absl::StrCat("'", name, "' is ", DescribeJsonType(*value), ", and not a boolean"));
@@ -97,11 +97,11 @@ std::optional<ApiError> ReadBool(Fields& fields, const char* name, bool* to) {
 }
 
 std::optional<ApiError> ReadStop(Fields& fields, std::vector<std::string>* stop) {
-  const Json* value = fields.Find("stop");
+  const Value* value = fields.Find("stop");
   if (value == nullptr) return std::nullopt;
-  const std::vector<Json> texts = value->is_array() ? value->get<std::vector<Json>>() : std::vector<Json>{*value};
+  const std::vector<Value> texts = value->is_array() ? value->get<std::vector<Value>>() : std::vector<Value>{*value};
   if (texts.size() > 4) return Wrong("stop", "'stop' has more than 4 texts");
-  for (const Json& text : texts) {
+  for (const Value& text : texts) {
     if (!text.is_string()) return Wrong("stop", "'stop' is neither a text nor an array of texts");
     if (!text.get_ref<const std::string&>().empty()) stop->push_back(text.get<std::string>());
   }
@@ -111,7 +111,7 @@ std::optional<ApiError> ReadStop(Fields& fields, std::vector<std::string>* stop)
 std::optional<ApiError> ReadSampling(Fields& fields, bool chat, ApiRequest* request) {
   for (const char* name : {"max_completion_tokens", "max_tokens"}) {
     if (!chat && name == std::string("max_completion_tokens")) continue;
-    const Json* value = fields.Find(name);
+    const Value* value = fields.Find(name);
     if (value == nullptr) continue;
     if (!value->is_number_integer() || value->get<int64_t>() < 1 ||
         value->is_number_unsigned() && value->get<uint64_t>() > INT32_MAX) {
@@ -122,13 +122,13 @@ std::optional<ApiError> ReadSampling(Fields& fields, bool chat, ApiRequest* requ
     }
     request->max_tokens = value->get<int64_t>();
   }
-  if (const Json* value = fields.Find("temperature")) {
+  if (const Value* value = fields.Find("temperature")) {
     if (!value->is_number() || !(value->get<double>() >= 0 && value->get<double>() <= 2)) {
       return Wrong("temperature", "'temperature' is no number from 0 to 2");
     }
     request->temperature = value->get<double>();
   }
-  if (const Json* value = fields.Find("seed")) {
+  if (const Value* value = fields.Find("seed")) {
     if (!value->is_number_integer()) return Wrong("seed", "'seed' is no whole number");
     request->seed = value->is_number_unsigned() ? value->get<uint64_t>() : static_cast<uint64_t>(value->get<int64_t>());
   }
@@ -137,7 +137,7 @@ std::optional<ApiError> ReadSampling(Fields& fields, bool chat, ApiRequest* requ
 
 std::optional<ApiError> ReadStream(Fields& fields, ApiRequest* request) {
   if (auto error = ReadBool(fields, "stream", &request->stream)) return error;
-  const Json* options = fields.Find("stream_options");
+  const Value* options = fields.Find("stream_options");
   if (options == nullptr) return std::nullopt;
   if (!options->is_object()) return Wrong("stream_options", "'stream_options' is no object");
   if (!request->stream) return Wrong("stream_options", "'stream_options' is for streams; set 'stream' to true");
@@ -147,16 +147,16 @@ std::optional<ApiError> ReadStream(Fields& fields, ApiRequest* request) {
 }
 
 // The texts of a content: a text, or parts of the type text.
-std::variant<std::string, ApiError> ContentOf(const Json& content, const std::string& place) {
+std::variant<std::string, ApiError> ContentOf(const Value& content, const std::string& place) {
   if (content.is_string()) return content.get<std::string>();
   if (content.is_null()) return std::string();
   if (!content.is_array())
     return Wrong("messages",
                  absl::StrCat(place, " is ", DescribeJsonType(content), ", and neither a text nor an array of parts"));
   std::string text;
-  for (const Json& part : content) {
+  for (const Value& part : content) {
     const bool is_text =
-        part.is_object() && part.value("type", Json()) == "text" && part.contains("text") && part["text"].is_string();
+        part.is_object() && part.value("type", Value()) == "text" && part.contains("text") && part["text"].is_string();
     if (!is_text)
       return Wrong("messages", absl::StrCat(place, " has a part that is no text; this server takes texts alone"));
     text += part["text"].get<std::string>();
@@ -165,13 +165,13 @@ std::variant<std::string, ApiError> ContentOf(const Json& content, const std::st
 }
 
 std::optional<ApiError> ReadMessages(Fields& fields, nlohmann::ordered_json* messages) {
-  const Json* value = fields.Find("messages");
+  const Value* value = fields.Find("messages");
   if (value == nullptr || !value->is_array() || value->empty()) {
     return Wrong("messages", "'messages' is to be an array of at least one message");
   }
   *messages = nlohmann::ordered_json::array();
   for (size_t i = 0; i < value->size(); ++i) {
-    const Json& message = (*value)[i];
+    const Value& message = (*value)[i];
     const std::string place = absl::StrCat("messages[", i, "]");
     if (!message.is_object())
       return Wrong("messages", absl::StrCat(place, " is ", DescribeJsonType(message), ", and not an object"));
@@ -191,7 +191,7 @@ std::optional<ApiError> ReadMessages(Fields& fields, nlohmann::ordered_json* mes
                    absl::StrCat(place, ": this server does not support the field '", key, "'; leave it out"));
     }
     auto content =
-        ContentOf(message.contains("content") ? message["content"] : Json(), absl::StrCat(place, ".content"));
+        ContentOf(message.contains("content") ? message["content"] : Value(), absl::StrCat(place, ".content"));
     if (auto* error = std::get_if<ApiError>(&content)) return *error;
     messages->push_back({{"role", name}, {"content", std::get<std::string>(std::move(content))}});
   }
@@ -199,7 +199,7 @@ std::optional<ApiError> ReadMessages(Fields& fields, nlohmann::ordered_json* mes
 }
 
 std::optional<ApiError> ReadPrompt(Fields& fields, ApiRequest* request) {
-  const Json* value = fields.Find("prompt");
+  const Value* value = fields.Find("prompt");
   if (value != nullptr && value->is_array() && value->size() == 1 && (*value)[0].is_string()) value = &(*value)[0];
   if (value != nullptr && value->is_string()) {
     request->prompt = value->get<std::string>();
@@ -208,7 +208,7 @@ std::optional<ApiError> ReadPrompt(Fields& fields, ApiRequest* request) {
   std::vector<int32_t> ids;
   bool valid = value != nullptr && value->is_array() && !value->empty();
   for (size_t i = 0; valid && i < value->size(); ++i) {
-    const Json& id = (*value)[i];
+    const Value& id = (*value)[i];
     valid = id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() <= INT32_MAX;
     if (valid) ids.push_back(id.get<int32_t>());
   }
@@ -222,13 +222,13 @@ std::optional<ApiError> ReadPrompt(Fields& fields, ApiRequest* request) {
 std::variant<ApiRequest, ApiError> ParseRequest(absl::string_view body, bool chat) {
   JsonLimits limits;
   limits.max_values = size_t{1} << 20;
-  const absl::StatusOr<Json> parsed = ParseJson(body, "the body", limits);
+  const absl::StatusOr<Value> parsed = ParseJson(body, "the body", limits);
   if (!parsed.ok()) return Wrong("", std::string(parsed.status().message()));
   if (!parsed->is_object())
     return Wrong("", absl::StrCat("the body is ", DescribeJsonType(*parsed), ", and not an object"));
   ApiRequest request;
   Fields fields(*parsed);
-  if (const Json* model = fields.Find("model")) {
+  if (const Value* model = fields.Find("model")) {
     if (!model->is_string()) return Wrong("model", "'model' is no text");
     request.model = model->get<std::string>();
   }

@@ -64,9 +64,8 @@ class Ticket {
 
 class Engine {
  public:
-  // `generator` outlives the engine and is used by it alone. At most `most_waiting` requests wait for the one that
-  // runs.
-  Engine(Generator* generator, size_t most_waiting);
+  // At most `most_waiting` requests wait for the one that runs. `generate` is called on the engine's thread alone.
+  Engine(GenerateFunction generate, size_t most_waiting);
   // Cancels what runs and waits, and waits for it.
   ~Engine();
 

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "openssl/crypto.h"
 #include "runtime/base/json.h"
 #include "runtime/serve/answer.h"
@@ -115,10 +116,11 @@ void Service::Complete(std::shared_ptr<HttpExchange> exchange, bool chat) {
     if (!text.ok()) return Refuse(*exchange, ErrorOf(400, std::string(text.status().message()), "", "messages"));
     // A template writes the begin token itself.
     const EncodeOptions options = {/*add_special=*/!chat, /*parse_special=*/true};
-    auto ids = model_.tokenizer->Encode(*text, options);
-    if (!ids.ok())
-      return Refuse(*exchange, ErrorOf(400, std::string(ids.status().message()), "", chat ? "messages" : "prompt"));
-    generation.prompt = *std::move(ids);
+    auto encoded = model_.tokenizer->Encode(*text, options);
+    if (!encoded.ok()) {
+      return Refuse(*exchange, ErrorOf(400, std::string(encoded.status().message()), "", chat ? "messages" : "prompt"));
+    }
+    generation.prompt = *std::move(encoded);
   }
   const auto prompted = static_cast<int64_t>(generation.prompt.size());
   if (prompted == 0) return Refuse(*exchange, ErrorOf(400, "the prompt is empty", "", chat ? "messages" : "prompt"));
