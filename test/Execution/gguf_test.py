@@ -101,7 +101,8 @@ def write_gguf(path, config, tensors, quantized=False):
         "attention.head_count": heads, "attention.head_count_kv": of_keys, "attention.key_length": size,
         "attention.value_length": size, "rope.dimension_count": size,
     }
-    floats = {"attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "rope.freq_base": config["rope_theta"]}
+    theta = config.get("rope_theta") or config["rope_parameters"]["rope_theta"]
+    floats = {"attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "rope.freq_base": theta}
     keys = [string("general.architecture") + struct.pack("<I", 8) + string(family)]
     keys += [string(f"{family}.{key}") + struct.pack("<II", 4, value) for key, value in integers.items()]
     keys += [string(f"{family}.{key}") + struct.pack("<If", 6, value) for key, value in floats.items()]
