@@ -96,6 +96,33 @@ TEST(TokenizerJsonTest, RefusesByName) {
   EXPECT_FALSE(ParseTokenizerJson("", "t.json").ok());
 }
 
+// Each step doubles the text.
+TEST(TokenizerJsonTest, StepsThatGrowTextsAreBounded) {
+  json file = SmallFile();
+  json steps = json::array();
+  for (int i = 0; i < 3; ++i)
+    steps.push_back(json::parse(R"({"type":"Replace","pattern":{"String":"a"},"content":"aa"})"));
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", steps}};
+  EXPECT_THAT(MessageOf(file), HasSubstr("more than two steps"));
+  file = SmallFile();
+  for (json& step : steps) step["content"] = std::string(64, 'a');
+  steps.push_back(steps[0]);
+  steps.push_back(steps[0]);
+  file["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+  const auto tokenizer = Make(file);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_THAT(std::string((*tokenizer)->Encode("aa").status().message()), HasSubstr("more than 1 GiB"));
+  steps[0]["content"] = std::string(65, 'a');
+  file["normalizer"] = steps[0];
+  EXPECT_THAT(MessageOf(file), HasSubstr("65 bytes into texts"));
+  file = SmallFile();
+  file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {file["pre_tokenizer"], file["pre_tokenizer"]}}};
+  EXPECT_THAT(MessageOf(file), HasSubstr("ByteLevel twice"));
+  file = SmallFile();
+  file["added_tokens"][0]["content"] = std::string(1025, 'x');
+  EXPECT_THAT(MessageOf(file), HasSubstr("1025 bytes"));
+}
+
 TEST(TokenizerJsonTest, ADeepSequenceOfStepsIsRefused) {
   json file = SmallFile();
   json steps = json::array();
