@@ -146,13 +146,7 @@ def byte_level_files(tokens, types, merges):
 
 def metaspace_files(path):
     """A vocabulary in llama2.c's layout, with the rules of Llama 2's tokenizer.json."""
-    data, at, pieces = path.read_bytes(), 4, []
-    while at < len(data):
-        score, size = struct.unpack_from("<fi", data, at)
-        pieces.append((data[at + 8:at + 8 + size].decode(), score))
-        at += 8 + size
-    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
-    tokens += [piece.replace(" ", UNDERLINE) for piece, _ in pieces[259:]]
+    tokens, _ = read_llama2c(path)
     ids = {token: i for i, token in enumerate(tokens)}
     merges = []
     for token in sorted(tokens[259:], key=lambda token: ids[token]):
@@ -174,6 +168,43 @@ def metaspace_files(path):
         "metaspace": {**common, "normalizer": None, "pre_tokenizer": metaspace, "post_processor": None,
                       "decoder": metaspace, "model": without},
     }
+
+
+def read_llama2c(path):
+    """Tokens and scores; the first three are unknown, begin and end, then come all bytes."""
+    data, at, pieces = path.read_bytes(), 4, []
+    while at < len(data):
+        score, size = struct.unpack_from("<fi", data, at)
+        pieces.append((data[at + 8:at + 8 + size].decode(), score))
+        at += 8 + size
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    tokens += [piece.replace(" ", UNDERLINE) for piece, _ in pieces[259:]]
+    return tokens, [score for _, score in pieces]
+
+
+def sentencepiece_digests(path):
+    """Scores, and digests of the ids by the library sentencepiece."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2 as proto
+    tokens, scores = read_llama2c(path)
+    model = proto.ModelProto()
+    model.trainer_spec.model_type = proto.TrainerSpec.BPE
+    model.trainer_spec.byte_fallback = True
+    model.normalizer_spec.name = "identity"
+    model.normalizer_spec.add_dummy_prefix = True
+    model.normalizer_spec.remove_extra_whitespaces = False
+    for i, (token, score) in enumerate(zip(tokens, scores)):
+        kind = 2 if i == 0 else 3 if i < 3 else 6 if i < 259 else 1
+        model.pieces.add(piece=token, score=score, type=kind)
+    processor, strings, digests = sentencepiece.SentencePieceProcessor(), read_strings(), []
+    processor.LoadFromSerializedProto(model.SerializeToString())
+    for block in range(BLOCKS):
+        digest = hashlib.sha256()
+        for index in range(block * BLOCK, (block + 1) * BLOCK):
+            ids = processor.EncodeAsIds(make_string(index, strings, []))
+            digest.update(("".join(f"{i} " for i in ids) + "\n" + processor.DecodeIds(ids) + "\n").encode())
+        digests.append(digest.hexdigest()[:16])
+    return {"scores": scores, "digests": digests}
 
 
 def read_gguf(path, count=None):
@@ -218,6 +249,7 @@ def record(gguf_path, tok512):
             if name in ("smollm", "llama-2"):
                 recorded[name]["cases"] = cases
             print(name, digests[0])
+    recorded["sentencepiece"] = sentencepiece_digests(pathlib.Path(tok512))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in recorded.items())
     (REFERENCE / "recorded.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
 

@@ -54,8 +54,8 @@ class BpeModel : public PieceModel {
       const int32_t id = vocabulary_.Find(left + right);
       if (left_id < 0 || right_id < 0 || id < 0) {
         const std::string& missing = left_id < 0 ? left : right_id < 0 ? right : left + right;
-        return absl::InvalidArgumentError(absl::StrCat("merge ", rank, " needs the token '",
-                                                       absl::Utf8SafeCEscape(missing), "', which the vocabulary lacks"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "merge ", rank, " needs the token '", absl::Utf8SafeCEscape(missing), "', which the vocabulary lacks"));
       }
       merges_.insert_or_assign(PairKey(left_id, right_id), Merge{static_cast<int32_t>(rank), id});
     }
@@ -124,7 +124,8 @@ class BpeModel : public PieceModel {
     std::priority_queue<Candidate> queue;
     const auto consider = [&](int32_t left, int32_t right) {
       if (left < 0 || right < 0) return;
-      const Merge* const merge = FindMerge(symbols[static_cast<size_t>(left)].id, symbols[static_cast<size_t>(right)].id);
+      const Merge* const merge =
+          FindMerge(symbols[static_cast<size_t>(left)].id, symbols[static_cast<size_t>(right)].id);
       if (merge != nullptr) queue.push({merge->rank, left, merge->id});
     };
     for (size_t i = 0; i + 1 < symbols.size(); ++i) consider(static_cast<int32_t>(i), static_cast<int32_t>(i + 1));
@@ -153,10 +154,11 @@ class BpeModel : public PieceModel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PieceModel>> MakeBpeModel(const BpeDefinition& definition, const Vocabulary& vocabulary) {
+absl::StatusOr<std::unique_ptr<PieceModel>> MakeBpeModel(const BpeDefinition& definition,
+                                                         const Vocabulary& vocabulary) {
   if (definition.unknown >= static_cast<int64_t>(vocabulary.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the unknown token has id ", definition.unknown, ", beyond the vocabulary of ", vocabulary.size()));
+    return absl::InvalidArgumentError(absl::StrCat("the unknown token has id ", definition.unknown,
+                                                   ", beyond the vocabulary of ", vocabulary.size()));
   }
   auto model = std::make_unique<BpeModel>(definition, vocabulary);
   BOWLINE_RETURN_IF_ERROR(model->AddMerges(definition.merges));

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-
 #include "runtime/text/utf8.h"
 
 namespace bowline {

@@ -29,7 +29,8 @@ struct NormalizerStep {
   std::string content;  // kPrepend, kReplace
 };
 
-// Becomes of a match of a split: a piece, nothing, part of the piece before or behind; contiguous matches are one piece.
+// Becomes of a match of a split: a piece, nothing, part of the piece before or behind; contiguous matches are one
+// piece.
 enum class SplitBehavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct PreTokenizerStep {

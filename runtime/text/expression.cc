@@ -77,8 +77,8 @@ absl::Status Expression::ForEachMatch(absl::string_view text,
     }
     if (result == PCRE2_ERROR_NOMATCH) break;
     if (result < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("the expression '", source_, "' of the tokenizer fails at byte ", at,
-                                                     " of a text: ", Message(result)));
+      return absl::InvalidArgumentError(absl::StrCat("the expression '", source_, "' of the tokenizer fails at byte ",
+                                                     at, " of a text: ", Message(result)));
     }
     const PCRE2_SIZE* const bounds = pcre2_get_ovector_pointer(data.get());
     if (bounds[1] <= bounds[0]) {

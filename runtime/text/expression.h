@@ -24,7 +24,8 @@ class Expression {
 
   // Calls `match` with the bounds of each match in `text`, which is UTF-8, from left to right. An expression that takes
   // too many steps is kInvalidArgument.
-  absl::Status ForEachMatch(absl::string_view text, absl::FunctionRef<absl::Status(size_t begin, size_t end)> match) const;
+  absl::Status ForEachMatch(absl::string_view text,
+                            absl::FunctionRef<absl::Status(size_t begin, size_t end)> match) const;
 
  private:
   struct Deleter {

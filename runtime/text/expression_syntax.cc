@@ -13,8 +13,9 @@ constexpr char kSpace[] =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 // Oniguruma's, with the superscripts and fractions of Latin-1.
 std::string WordSet() {
-  std::string set = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
-                    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+  std::string set =
+      "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
+      "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
   for (const char* category : {"L", "M", "Nd"}) set += *AdditionsToCategory(category);
   return set;
 }
@@ -69,7 +70,8 @@ class Translator {
     }
     if (c == '{') {
       size_t end = at_ + 1;
-      while (end < source_.size() && (absl::ascii_isdigit(static_cast<unsigned char>(source_[end])) || source_[end] == ','))
+      while (end < source_.size() &&
+             (absl::ascii_isdigit(static_cast<unsigned char>(source_[end])) || source_[end] == ','))
         ++end;
       if (end == source_.size() || source_[end] != '}' || end == at_ + 1 || source_[at_ + 1] == ',') {
         return Refuse("a { that begins no repetition");
@@ -147,12 +149,14 @@ class Translator {
 
   absl::Status CodePoint(char kind) {
     size_t begin = at_ + 2, end = begin;
-    const auto hex = [&](size_t i) { return i < source_.size() && absl::ascii_isxdigit(static_cast<unsigned char>(source_[i])); };
+    const auto hex = [&](size_t i) {
+      return i < source_.size() && absl::ascii_isxdigit(static_cast<unsigned char>(source_[i]));
+    };
     const bool braces = kind == 'x' && begin < source_.size() && source_[begin] == '{';
     if (braces) end = ++begin;
     while (hex(end) && end - begin < (braces ? 6u : kind == 'x' ? 2u : 4u)) ++end;
-    const bool complete = braces ? end > begin && end < source_.size() && source_[end] == '}'
-                                 : end - begin == (kind == 'x' ? 2u : 4u);
+    const bool complete =
+        braces ? end > begin && end < source_.size() && source_[end] == '}' : end - begin == (kind == 'x' ? 2u : 4u);
     if (!complete) return Refuse("an incomplete code point");
     // Two digits are a byte for Oniguruma.
     if (!braces && kind == 'x' && source_[begin] >= '8') return Refuse("a byte that is no character");

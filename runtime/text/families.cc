@@ -47,8 +47,8 @@ absl::Status SetFamily(absl::string_view name, TokenizerDefinition* definition) 
     std::get<BpeDefinition>(definition->model).ignore_merges = family.ignore_merges;
     return absl::OkStatus();
   }
-  const std::string known =
-      absl::StrJoin(Families(), ", ", [](std::string* out, const Family& family) { absl::StrAppend(out, family.name); });
+  const std::string known = absl::StrJoin(
+      Families(), ", ", [](std::string* out, const Family& family) { absl::StrAppend(out, family.name); });
   return absl::InvalidArgumentError(absl::StrCat("the pre-tokenizer '", name, "' is not known; known are ", known));
 }
 

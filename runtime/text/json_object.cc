@@ -44,7 +44,8 @@ bool JsonObject::Bool(const std::string& key, bool otherwise) {
 
 int32_t JsonObject::Number(const std::string& key) {
   const nlohmann::json* const value = Find(key);
-  if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= INT32_MAX) return value->get<int32_t>();
+  if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= INT32_MAX)
+    return value->get<int32_t>();
   Fail(absl::StrCat("has no '", key, "' from 0 to 2147483647"));
   return 0;
 }

@@ -6,12 +6,16 @@
 #include <unicode/uniset.h>
 #include <unicode/unistr.h>
 
-#include <climits>
-
 #include "absl/strings/str_replace.h"
 
 namespace bowline {
 namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 30;
+
+absl::Status TooLong() {
+  return absl::InvalidArgumentError("a text has more than 1 GiB when it is normalized; split it");
+}
 
 absl::StatusOr<std::string> ToUnicodeForm(NormalizerStep::Kind kind, const std::string& text) {
   UErrorCode error = U_ZERO_ERROR;
@@ -41,7 +45,6 @@ absl::StatusOr<std::string> ToUnicodeForm(NormalizerStep::Kind kind, const std::
   }();
   if (known->isEmpty()) return absl::InternalError("ICU does not know the characters of Unicode 9");
   const icu::FilteredNormalizer2 filtered(*form, *known);
-  if (text.size() > INT_MAX / 2) return absl::InvalidArgumentError("a text has more than 1 GiB; split it");
   std::string normalized;
   icu::StringByteSink<std::string> sink(&normalized);
   filtered.normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr, error);
@@ -57,10 +60,17 @@ absl::StatusOr<std::string> Normalize(const std::vector<NormalizerStep>& steps, 
     if (step.kind == NormalizerStep::Kind::kPrepend) {
       if (!normalized.empty()) normalized.insert(0, step.content);
     } else if (step.kind == NormalizerStep::Kind::kReplace) {
+      size_t count = 0;
+      for (size_t at = normalized.find(step.pattern); at != std::string::npos;
+           at = normalized.find(step.pattern, at + step.pattern.size())) {
+        ++count;
+      }
+      if (count * step.content.size() > kMaxBytes) return TooLong();
       normalized = absl::StrReplaceAll(normalized, {{step.pattern, step.content}});
     } else {
       BOWLINE_ASSIGN_OR_RETURN(normalized, ToUnicodeForm(step.kind, normalized));
     }
+    if (normalized.size() > kMaxBytes) return TooLong();
   }
   return normalized;
 }

@@ -20,7 +20,9 @@ struct Candidate {
   int32_t left;
   int32_t right;
   size_t size;  // of both together
-  bool operator<(const Candidate& other) const { return score != other.score ? score < other.score : left > other.left; }
+  bool operator<(const Candidate& other) const {
+    return score != other.score ? score < other.score : left > other.left;
+  }
 };
 
 class ScoreModel : public PieceModel {
@@ -108,8 +110,8 @@ absl::StatusOr<std::unique_ptr<PieceModel>> MakeScoreModel(const ScoreDefinition
     }
   }
   if (definition.unknown >= static_cast<int64_t>(vocabulary.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the unknown token has id ", definition.unknown, ", beyond the vocabulary of ", vocabulary.size()));
+    return absl::InvalidArgumentError(absl::StrCat("the unknown token has id ", definition.unknown,
+                                                   ", beyond the vocabulary of ", vocabulary.size()));
   }
   return std::make_unique<ScoreModel>(definition, vocabulary);
 }

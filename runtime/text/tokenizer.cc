@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "runtime/text/bpe_model.h"
 #include "runtime/text/byte_alphabet.h"
@@ -32,6 +33,45 @@ void StripSpaces(std::string* text, int* count) {
   text->erase(0, size);
 }
 
+// Steps of a hostile file would make long texts of short ones, each of the one before.
+absl::Status CheckSteps(const TokenizerDefinition& definition) {
+  constexpr size_t kMaxSteps = 16;
+  constexpr size_t kMaxContentBytes = 64;
+  constexpr size_t kMaxAddedBytes = 1024;
+  const auto check_content = [](absl::string_view content) {
+    if (content.size() <= kMaxContentBytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("a step of the tokenizer puts ", content.size(),
+                                                   " bytes into texts; the most are ", kMaxContentBytes));
+  };
+  if (definition.normalizer.size() > kMaxSteps || definition.decoder.size() > kMaxSteps) {
+    return absl::InvalidArgumentError(absl::StrCat("the normalizer has ", definition.normalizer.size(),
+                                                   " steps and the decoder ", definition.decoder.size(),
+                                                   "; the most are ", kMaxSteps));
+  }
+  for (const NormalizerStep& step : definition.normalizer) BOWLINE_RETURN_IF_ERROR(check_content(step.content));
+  int byte_levels = 0, growing = 0;
+  for (const PreTokenizerStep& step : definition.pre_tokenizer) {
+    BOWLINE_RETURN_IF_ERROR(check_content(step.content));
+    byte_levels += step.kind == PreTokenizerStep::Kind::kByteLevel;
+    if (step.kind == PreTokenizerStep::Kind::kMetaspace && absl::StrContains(step.content, ' ')) {
+      return absl::InvalidArgumentError("the replacement of Metaspace has a space");
+    }
+  }
+  for (const DecoderStep& step : definition.decoder) {
+    BOWLINE_RETURN_IF_ERROR(check_content(step.content));
+    growing += step.content.size() > step.pattern.size();
+  }
+  if (byte_levels > 1) return absl::InvalidArgumentError("the pre-tokenizer has ByteLevel twice");
+  if (growing > 2) return absl::InvalidArgumentError("the decoder has more than two steps that make texts longer");
+  for (const AddedToken& token : definition.added) {
+    if (token.content.size() > kMaxAddedBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("the added token ", token.id, " has ", token.content.size(),
+                                                     " bytes; the most are ", kMaxAddedBytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct Tokenizer::Encoding {
@@ -56,6 +96,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(TokenizerDefinition
   TokenizerDefinition& own = tokenizer->definition_;
   BOWLINE_ASSIGN_OR_RETURN(tokenizer->vocabulary_, Vocabulary::Create(std::exchange(own.tokens, {})));
   BOWLINE_RETURN_IF_ERROR(tokenizer->CheckIds());
+  BOWLINE_RETURN_IF_ERROR(CheckSteps(own));
   if (auto* bpe = std::get_if<BpeDefinition>(&own.model)) {
     BOWLINE_ASSIGN_OR_RETURN(tokenizer->model_, MakeBpeModel(*bpe, tokenizer->vocabulary_));
     bpe->merges = {};

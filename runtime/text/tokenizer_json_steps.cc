@@ -252,7 +252,8 @@ absl::Status ReadDecoder(const nlohmann::json& value, const std::string& where, 
     steps.push_back({DecoderStep::Kind::kByteFallback, "", ""});
   } else if (type == "Replace") {
     bool is_expression = false;
-    DecoderStep step{DecoderStep::Kind::kReplace, ReadPattern(object, &is_expression), object.RequiredString("content")};
+    DecoderStep step{DecoderStep::Kind::kReplace, ReadPattern(object, &is_expression),
+                     object.RequiredString("content")};
     if (is_expression) object.Fail("replaces a Regex, which is not supported");
     steps.push_back(std::move(step));
   } else if (type == "Metaspace") {
@@ -263,7 +264,8 @@ absl::Status ReadDecoder(const nlohmann::json& value, const std::string& where, 
     steps.push_back(std::move(step));
   } else if (type == "Strip") {
     DecoderStep step{DecoderStep::Kind::kStripStart, "", "", object.Number("start")};
-    if (object.RequiredString("content") != " ") object.Fail("strips something else than spaces, which is not supported");
+    if (object.RequiredString("content") != " ")
+      object.Fail("strips something else than spaces, which is not supported");
     if (object.Number("stop") != 0) object.Fail("strips the end, which is not supported");
     steps.push_back(std::move(step));
   } else if (type != "Fuse") {

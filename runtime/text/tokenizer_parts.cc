@@ -18,7 +18,8 @@ absl::Status SetMerges(const std::vector<std::string>& merges, BpeDefinition* bp
   for (size_t i = 0; i < merges.size(); ++i) {
     // The first of two is not empty, and may be a space in no byte-level vocabulary.
     const size_t space = merges[i].find(' ', 1);
-    if (space == std::string::npos || space + 1 == merges[i].size() || merges[i].find(' ', space + 1) != std::string::npos) {
+    if (space == std::string::npos || space + 1 == merges[i].size() ||
+        merges[i].find(' ', space + 1) != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat("merge ", i, ", '", absl::Utf8SafeCEscape(merges[i]),
                                                      "', is not two tokens with a space between"));
     }
@@ -62,7 +63,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(TokenizerParts parts) {
   }
   for (size_t id = 0; id < parts.types.size(); ++id) {
     if (parts.types[id] < kNormal || parts.types[id] > kByte) {
-      return absl::InvalidArgumentError(absl::StrCat("token ", id, " has the type ", parts.types[id], "; known are 1 to 6"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("token ", id, " has the type ", parts.types[id], "; known are 1 to 6"));
     }
     if (parts.types[id] != kControl && parts.types[id] != kUserDefined) continue;
     AddedToken token;

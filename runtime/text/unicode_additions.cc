@@ -12,12 +12,9 @@ struct Addition {
 };
 
 constexpr Addition kAdditions[] = {
-    {"Lu",
-     "\\x{1c89}\\x{a7cb}-\\x{a7cc}\\x{a7da}\\x{a7dc}\\x{10d50}-\\x{10d65}"},
-    {"Ll",
-     "\\x{1c8a}\\x{a7cd}\\x{a7db}\\x{10d70}-\\x{10d85}\\x{1df25}-\\x{1df2a}"},
-    {"Lm",
-     "\\x{10d4e}\\x{10d6f}\\x{16d40}-\\x{16d42}\\x{16d6b}-\\x{16d6c}\\x{1e030}-\\x{1e06d}\\x{1e4eb}"},
+    {"Lu", "\\x{1c89}\\x{a7cb}-\\x{a7cc}\\x{a7da}\\x{a7dc}\\x{10d50}-\\x{10d65}"},
+    {"Ll", "\\x{1c8a}\\x{a7cd}\\x{a7db}\\x{10d70}-\\x{10d85}\\x{1df25}-\\x{1df2a}"},
+    {"Lm", "\\x{10d4e}\\x{10d6f}\\x{16d40}-\\x{16d42}\\x{16d6b}-\\x{16d6c}\\x{1e030}-\\x{1e06d}\\x{1e4eb}"},
     {"Lo",
      "\\x{105c0}-\\x{105f3}\\x{10d4a}-\\x{10d4d}\\x{10d4f}\\x{10ec2}-\\x{10ec4}\\x{1123f}-\\x{11240}"
      "\\x{11380}-\\x{11389}\\x{1138b}\\x{1138e}\\x{11390}-\\x{113b5}\\x{113b7}\\x{113d1}\\x{113d3}"
@@ -38,15 +35,12 @@ constexpr Addition kAdditions[] = {
      "\\x{10d40}-\\x{10d49}\\x{116d0}-\\x{116e3}\\x{11bf0}-\\x{11bf9}\\x{11f50}-\\x{11f59}"
      "\\x{16130}-\\x{16139}\\x{16d70}-\\x{16d79}\\x{1ccf0}-\\x{1ccf9}\\x{1e4f0}-\\x{1e4f9}"
      "\\x{1e5f1}-\\x{1e5fa}"},
-    {"No",
-     "\\x{1d2c0}-\\x{1d2d3}"},
-    {"Pd",
-     "\\x{10d6e}"},
+    {"No", "\\x{1d2c0}-\\x{1d2d3}"},
+    {"Pd", "\\x{10d6e}"},
     {"Po",
      "\\x{1b4e}-\\x{1b4f}\\x{1b7f}\\x{113d4}-\\x{113d5}\\x{113d7}-\\x{113d8}\\x{11b00}-\\x{11b09}"
      "\\x{11be1}\\x{11f43}-\\x{11f4f}\\x{16d6d}-\\x{16d6f}\\x{1e5ff}"},
-    {"Sm",
-     "\\x{10d8e}-\\x{10d8f}"},
+    {"Sm", "\\x{10d8e}-\\x{10d8f}"},
     {"So",
      "\\x{2427}-\\x{2429}\\x{2ffc}-\\x{2fff}\\x{31e4}-\\x{31e5}\\x{31ef}\\x{1cc00}-\\x{1ccef}"
      "\\x{1cd00}-\\x{1ceb3}\\x{1f6dc}\\x{1f774}-\\x{1f776}\\x{1f77b}-\\x{1f77f}\\x{1f7d9}"
@@ -56,7 +50,8 @@ constexpr Addition kAdditions[] = {
 };
 
 // Categories of Unicode without such characters.
-constexpr absl::string_view kUnchanged[] = {"Lt", "Me", "Nl", "Pc", "Ps", "Pe", "Pi", "Pf", "Sc", "Sk", "Z", "Zs", "Zl", "Zp"};
+constexpr absl::string_view kUnchanged[] = {"Lt", "Me", "Nl", "Pc", "Ps", "Pe", "Pi",
+                                            "Pf", "Sc", "Sk", "Z",  "Zs", "Zl", "Zp"};
 
 }  // namespace
 

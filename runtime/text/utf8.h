@@ -16,7 +16,7 @@ inline constexpr char kReplacementCharacter[] = "\xEF\xBF\xBD";  // U+FFFD
 struct Utf8Step {
   enum class Kind { kCharacter, kInvalid, kIncomplete };
   Kind kind = Kind::kCharacter;
-  size_t size = 0;           // bytes that belong together
+  size_t size = 0;          // bytes that belong together
   char32_t code_point = 0;  // of a character
 };
 

@@ -35,10 +35,13 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(std::vector<std::string> tokens) {
 
 int ByteOfToken(absl::string_view token) {
   const auto hex = [](char c) {
-    return absl::ascii_isdigit(static_cast<unsigned char>(c)) ? c - '0' : absl::ascii_toupper(static_cast<unsigned char>(c)) - 'A' + 10;
+    return absl::ascii_isdigit(static_cast<unsigned char>(c))
+               ? c - '0'
+               : absl::ascii_toupper(static_cast<unsigned char>(c)) - 'A' + 10;
   };
   if (token.size() != 6 || !absl::StartsWith(token, "<0x") || token[5] != '>' ||
-      !absl::ascii_isxdigit(static_cast<unsigned char>(token[3])) || !absl::ascii_isxdigit(static_cast<unsigned char>(token[4]))) {
+      !absl::ascii_isxdigit(static_cast<unsigned char>(token[3])) ||
+      !absl::ascii_isxdigit(static_cast<unsigned char>(token[4]))) {
     return -1;
   }
   return hex(token[3]) * 16 + hex(token[4]);

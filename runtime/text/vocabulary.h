@@ -15,7 +15,7 @@ namespace bowline {
 // Tokens by id and ids by token.
 class Vocabulary {
  public:
-  static constexpr size_t kMaxTokens = size_t{1} << 24;
+  static constexpr size_t kMaxTokens = size_t{1} << 22;
 
   // `tokens` by id, "" where there is none. A token with two ids is an error.
   static absl::StatusOr<Vocabulary> Create(std::vector<std::string> tokens);

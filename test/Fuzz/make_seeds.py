@@ -54,7 +54,23 @@ def tensor(dtype, shape, begin, end):
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "Models"
 
+
+def tokenizer(text, **parts):
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3}, "merges": ["a b"]}
+    file = {"added_tokens": [{"id": 4, "content": "<s>", "special": True, "lstrip": True}], "model": model, **parts}
+    return json.dumps(file).encode() + b"\0" + text
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True}
+
 SEEDS = {
+    "tokenizer_fuzz": {
+        "byte_level": tokenizer(b"ab <s>b", pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL),
+        "split": tokenizer(b"ab 12", decoder=BYTE_LEVEL, normalizer={"type": "NFC"}, pre_tokenizer={
+            "type": "Split", "pattern": {"Regex": r"\s+(?!\S)|[^\r\n\p{L}]?\p{L}+"}, "behavior": "MergedWithNext"}),
+        "metaspace": tokenizer(b" a b", pre_tokenizer={"type": "Metaspace", "replacement": "_"}, decoder={
+            "type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}),
+    },
     "config_fuzz": {path.parent.name: path.read_bytes() for path in sorted(MODELS.glob("*/config.json"))},
     "gguf_fuzz": {name: gguf(name) for name in ("llama", "qwen2")},
     "safetensors_fuzz": {

@@ -1,5 +1,5 @@
-// digest-tokenizer DIR STRINGS BLOCKS: the digests that scripts/record-tokenizers.py compares with the reference, a line
-// each. With --ids, the ids of each string instead.
+// digest-tokenizer DIR STRINGS BLOCKS: the digests that scripts/record-tokenizers.py compares with the reference, a
+// line each. With --ids, the ids of each string instead.
 
 #include <cstdio>
 #include <cstdlib>

@@ -76,7 +76,8 @@ std::string MakeReferenceString(uint64_t index, absl::Span<const std::string> st
       for (uint64_t count = random.Below(4) + 1; count > 0; --count) {
         constexpr uint64_t kBounds[] = {0x80, 0x800, 0x10000, 0x110000};
         const uint64_t code_point = random.Below(kBounds[random.Below(4)]);
-        AppendCodePoint(code_point >= 0xD800 && code_point < 0xE000 ? 0xFFFD : static_cast<char32_t>(code_point), &text);
+        AppendCodePoint(code_point >= 0xD800 && code_point < 0xE000 ? 0xFFFD : static_cast<char32_t>(code_point),
+                        &text);
       }
     }
   }
