@@ -40,9 +40,9 @@ struct Generation {
 };
 
 // Continues a text; see Generator::Generate.
-using GenerateFunction = std::function<absl::Status(absl::Span<const int32_t> prompt, const GenerateOptions& options,
-                                                    absl::FunctionRef<absl::Status(int32_t)> write,
-                                                    const std::atomic<bool>& stop)>;
+using GenerateFunction =
+    std::function<absl::Status(absl::Span<const int32_t> prompt, const GenerateOptions& options,
+                               absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop)>;
 
 struct EngineCounts {
   uint64_t prompt_tokens = 0, new_tokens = 0;                   // of all requests so far

@@ -1,11 +1,11 @@
 #include "runtime/serve/http_server.h"
 
-#include <atomic>
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <deque>
 #include <optional>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -24,11 +24,10 @@ using boost::system::error_code;
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, const HttpLimits& limits, const HttpServer::Handler& handler,
-             std::atomic<size_t>& connections)
-      : stream_(std::move(socket)), limits_(limits), handler_(handler), connections_(connections) {
-    ++connections_;
+             std::set<Connection*>& open)
+      : stream_(std::move(socket)), limits_(limits), handler_(handler), open_(open) {
+    open_.insert(this);
   }
-  ~Connection() { --connections_; }
 
   asio::any_io_executor executor() { return stream_.get_executor(); }
 
@@ -85,6 +84,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     gone_ = std::move(gone);
   }
 
+  // After the reply that is under way.
+  void CloseSoon() {
+    keeps_ = false;
+    ends_ = true;
+    if (!replying_ && unsent_.empty()) Close();
+  }
+
   // A handler that gave no reply.
   void Dropped(uint64_t number) {
     if (number == number_ && replying_) Close();
@@ -93,6 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Close() {
     if (closed_) return;
     closed_ = true;
+    open_.erase(this);
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
     stream_.close();
@@ -121,7 +128,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void WriteNext();
   void Complete() {
     replying_ = false;
-    ends_ = !keeps_;
+    ends_ = ends_ || !keeps_;
     gone_ = nullptr;
     if (unsent_.empty()) Next();
   }
@@ -135,7 +142,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::tcp_stream stream_;
   const HttpLimits& limits_;
   const HttpServer::Handler& handler_;
-  std::atomic<size_t>& connections_;
+  std::set<Connection*>& open_;  // those that are not closed
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::deque<std::string> unsent_;
@@ -212,7 +219,7 @@ void Connection::HasRead(error_code error) {
   }
   request.body = std::move(message.body());
   version_ = message.version();
-  keeps_ = message.keep_alive();
+  keeps_ = message.keep_alive() && !ends_;
   is_head_ = message.method() == http::verb::head;
   replying_ = true;
   Watch();
@@ -280,10 +287,12 @@ class BeastServer : public HttpServer {
   uint16_t port() const override { return port_; }
   void Run() override { context_.run(); }
   void Stop() override { context_.stop(); }
-  void StopAccepting() override {
+  void Finish() override {
     asio::post(context_, [this] {
       error_code ignored;
       acceptor_.close(ignored);
+      retry_.cancel();
+      for (Connection* connection : std::set<Connection*>(open_)) connection->CloseSoon();
     });
   }
 
@@ -291,10 +300,10 @@ class BeastServer : public HttpServer {
   void Accept() {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor_.is_open()) return;
-      if (!error && connections_ < limits_.connections) {
+      if (!error && open_.size() < limits_.connections) {
         error_code ignored;
         socket.set_option(tcp::no_delay(true), ignored);
-        std::make_shared<Connection>(std::move(socket), limits_, handler_, connections_)->Read();
+        std::make_shared<Connection>(std::move(socket), limits_, handler_, open_)->Read();
       }
       // A socket beyond the limit is closed at once; when descriptors are used up, the next try comes later.
       if (!error) return Accept();
@@ -308,7 +317,7 @@ class BeastServer : public HttpServer {
   const HttpLimits limits_;
   const Handler handler_;
   uint16_t port_ = 0;
-  std::atomic<size_t> connections_ = 0;
+  std::set<Connection*> open_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_{context_};
   asio::steady_timer retry_{context_};

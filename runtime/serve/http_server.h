@@ -70,10 +70,11 @@ class HttpServer {
   virtual uint16_t port() const = 0;
   // Serves until Stop. On the calling thread.
   virtual void Run() = 0;
-  // Ends Run; connections are closed. May be called from any thread.
+  // Ends Run at once; replies that are under way are cut off. May be called from any thread.
   virtual void Stop() = 0;
-  // Takes no more connections; those that are there go on. May be called from any thread.
-  virtual void StopAccepting() = 0;
+  // Takes no more connections, and ends Run when the replies that are under way are complete. May be called from any
+  // thread.
+  virtual void Finish() = 0;
 };
 
 }  // namespace bowline::serve

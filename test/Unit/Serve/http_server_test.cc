@@ -165,6 +165,32 @@ TEST(HttpServerTest, AClientThatReadsNothingHoldsNoMoreThanItsLimit) {
   changed.wait(lock, [&] { return gone; });
 }
 
+TEST(HttpServerTest, FinishCompletesRepliesAndEndsTheRest) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<HttpExchange> kept;
+  auto listening = HttpServer::Listen("127.0.0.1", 0, {}, [&](std::shared_ptr<HttpExchange> exchange) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept = std::move(exchange);
+    changed.notify_all();
+  });
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  HttpServer& server = **listening;
+  std::thread thread([&] { server.Run(); });
+  HttpClient idle(server.port()), busy(server.port());
+  busy.SendGet("/");
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return kept != nullptr; });
+  }
+  server.Finish();
+  EXPECT_EQ(idle.ReadAll(), "");
+  kept->Reply(200, "text/plain", "done");
+  EXPECT_THAT(busy.ReadAll(), EndsWith("\r\n\r\ndone"));
+  thread.join();
+  kept = nullptr;
+}
+
 TEST(HttpServerTest, APortThatIsTakenIsNamed) {
   Serving serving(Echo);
   const auto second = HttpServer::Listen("127.0.0.1", serving.port(), {}, Echo);
