@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMaxKeyBytes = 65535;  // the format's own limit
 constexpr uint64_t kMaxNameBytes = 64;    // the format's own limit
-constexpr uint32_t kMaxRank = 4;          // the format's own limit
+constexpr uint32_t kMostDimensions = 4;   // the format's own limit
 constexpr int64_t kDefaultAlignment = 32;
 constexpr int64_t kMaxAlignment = int64_t{1} << 20;
 constexpr uint64_t kMaxTensors = uint64_t{1} << 20;
@@ -139,8 +139,8 @@ absl::StatusOr<GgufTensor> TakeTensor(Cursor& cursor) {
   tensor.name = std::string(TextOf(name));
   const std::string what = absl::StrCat("tensor ", Quoted(tensor.name));
   BOWLINE_ASSIGN_OR_RETURN(const uint32_t rank, cursor.Number<uint32_t>(what));
-  if (rank == 0 || rank > kMaxRank) {
-    return cursor.Error(absl::StrCat(what, " has ", rank, " dimensions; 1 to ", kMaxRank, " are read"));
+  if (rank == 0 || rank > kMostDimensions) {
+    return cursor.Error(absl::StrCat(what, " has ", rank, " dimensions; 1 to ", kMostDimensions, " are read"));
   }
   uint64_t elements = 1;
   for (uint32_t d = 0; d < rank; ++d) {

@@ -9,9 +9,7 @@
 namespace bowline::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
 
 const char* NameOf(FinishReason reason) { return reason == FinishReason::kLength ? "length" : "stop"; }
 
@@ -74,9 +72,9 @@ void Answer::Say(const std::string& text) {
     }
   }
   if (text.empty()) return;
-  const Json choice = about_.chat
-                          ? Json{{"index", 0}, {"delta", {{"content", text}}}, {"finish_reason", nullptr}}
-                          : Json{{"index", 0}, {"text", text}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+  const OrderedJson choice =
+      about_.chat ? OrderedJson{{"index", 0}, {"delta", {{"content", text}}}, {"finish_reason", nullptr}}
+                  : OrderedJson{{"index", 0}, {"text", text}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
   Event(Object(choice, ".chunk"));
 }
 
@@ -94,24 +92,24 @@ void Answer::Finish(FinishReason reason, const absl::Status& status) {
   std::string rest = stop_.Add(decoder_.Finish(), &found);
   if (!found) rest += stop_.Finish();
   Say(rest);
-  const Json finish = NameOf(reason);
+  const OrderedJson finish = NameOf(reason);
   if (!stream_) {
-    const Json choice = about_.chat
-                            ? Json{{"index", 0},
-                                   {"message", {{"role", "assistant"}, {"content", text_}, {"refusal", nullptr}}},
-                                   {"logprobs", nullptr},
-                                   {"finish_reason", finish}}
-                            : Json{{"index", 0}, {"text", text_}, {"logprobs", nullptr}, {"finish_reason", finish}};
-    Json object = Object(choice, "");
+    const OrderedJson choice =
+        about_.chat ? OrderedJson{{"index", 0},
+                                  {"message", {{"role", "assistant"}, {"content", text_}, {"refusal", nullptr}}},
+                                  {"logprobs", nullptr},
+                                  {"finish_reason", finish}}
+                    : OrderedJson{{"index", 0}, {"text", text_}, {"logprobs", nullptr}, {"finish_reason", finish}};
+    OrderedJson object = Object(choice, "");
     object["usage"] = Usage();
     return exchange_->Reply(200, "application/json", Dump(object));
   }
-  Event(Object(about_.chat ? Json{{"index", 0}, {"delta", Json::object()}, {"finish_reason", finish}}
-                           : Json{{"index", 0}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", finish}},
+  Event(Object(about_.chat ? OrderedJson{{"index", 0}, {"delta", OrderedJson::object()}, {"finish_reason", finish}}
+                           : OrderedJson{{"index", 0}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", finish}},
                ".chunk"));
   if (include_usage_) {
-    Json last = Object(nullptr, ".chunk");
-    last["choices"] = Json::array();
+    OrderedJson last = Object(nullptr, ".chunk");
+    last["choices"] = OrderedJson::array();
     last["usage"] = Usage();
     Event(last);
   }
@@ -125,7 +123,7 @@ nlohmann::ordered_json Answer::Object(nlohmann::ordered_json choice, const char*
           {"object", kind},
           {"created", about_.created},
           {"model", about_.model},
-          {"choices", Json::array({std::move(choice)})}};
+          {"choices", OrderedJson::array({std::move(choice)})}};
 }
 
 nlohmann::ordered_json Answer::Usage() const {

@@ -16,7 +16,6 @@
 namespace bowline::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr char kJson[] = "application/json";
 
 void Refuse(HttpExchange& exchange, const ApiError& error, HttpHeaders headers = {}) {
@@ -162,16 +161,18 @@ void Service::Tokenize(HttpExchange& exchange) const {
   if (!valid) return Refuse(exchange, ErrorOf(400, "the body is to be an object with the text 'prompt'", "", "prompt"));
   const auto ids = model_.tokenizer->Encode((*parsed)["prompt"].get<std::string>());
   if (!ids.ok()) return Refuse(exchange, ErrorOf(400, std::string(ids.status().message()), "", "prompt"));
-  exchange.Reply(200, kJson, Json{{"count", ids->size()}, {"max_model_len", model_.context}, {"tokens", *ids}}.dump());
+  exchange.Reply(200, kJson,
+                 OrderedJson{{"count", ids->size()}, {"max_model_len", model_.context}, {"tokens", *ids}}.dump());
 }
 
 std::string Service::Models() const {
-  const Json model = {{"id", model_.name},
-                      {"object", "model"},
-                      {"created", model_.created},
-                      {"owned_by", "bowline"},
-                      {"max_model_len", model_.context}};
-  return Json{{"object", "list"}, {"data", Json::array({model})}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson model = {{"id", model_.name},
+                             {"object", "model"},
+                             {"created", model_.created},
+                             {"owned_by", "bowline"},
+                             {"max_model_len", model_.context}};
+  return OrderedJson{{"object", "list"}, {"data", OrderedJson::array({model})}}.dump(
+      -1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 std::string Service::Metrics() const {

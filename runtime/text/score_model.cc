@@ -8,19 +8,19 @@
 namespace bowline {
 namespace {
 
-struct Symbol {
+struct ScoredSymbol {
   size_t begin;
   size_t size;  // 0: merged away
   int32_t previous;
   int32_t next;
 };
 
-struct Candidate {
+struct ScoredPair {
   float score;
   int32_t left;
   int32_t right;
   size_t size;  // of both together
-  bool operator<(const Candidate& other) const {
+  bool operator<(const ScoredPair& other) const {
     return score != other.score ? score < other.score : left > other.left;
   }
 };
@@ -31,7 +31,7 @@ class ScoreModel : public PieceModel {
       : vocabulary_(vocabulary), definition_(definition) {}
 
   void Encode(absl::string_view piece, std::vector<int32_t>* ids) const override {
-    std::vector<Symbol> symbols;
+    std::vector<ScoredSymbol> symbols;
     for (size_t at = 0; at < piece.size();) {
       const size_t size = NextUtf8(piece.substr(at)).size;
       const int32_t index = static_cast<int32_t>(symbols.size());
@@ -40,20 +40,20 @@ class ScoreModel : public PieceModel {
     }
     if (symbols.empty()) return;
     symbols.back().next = -1;
-    std::priority_queue<Candidate> queue;
+    std::priority_queue<ScoredPair> queue;
     const auto consider = [&](int32_t left, int32_t right) {
       if (left < 0 || right < 0) return;
-      const Symbol& first = symbols[static_cast<size_t>(left)];
+      const ScoredSymbol& first = symbols[static_cast<size_t>(left)];
       const size_t size = first.size + symbols[static_cast<size_t>(right)].size;
       const int32_t id = FindMergeable(piece.substr(first.begin, size));
       if (id >= 0) queue.push({definition_.scores[static_cast<size_t>(id)], left, right, size});
     };
     for (size_t i = 0; i + 1 < symbols.size(); ++i) consider(static_cast<int32_t>(i), static_cast<int32_t>(i + 1));
     while (!queue.empty()) {
-      const Candidate top = queue.top();
+      const ScoredPair top = queue.top();
       queue.pop();
-      Symbol& left = symbols[static_cast<size_t>(top.left)];
-      Symbol& right = symbols[static_cast<size_t>(top.right)];
+      ScoredSymbol& left = symbols[static_cast<size_t>(top.left)];
+      ScoredSymbol& right = symbols[static_cast<size_t>(top.right)];
       if (left.size == 0 || right.size == 0 || left.size + right.size != top.size) continue;  // merged since
       left.size = top.size;
       right.size = 0;
@@ -63,7 +63,7 @@ class ScoreModel : public PieceModel {
       consider(top.left, left.next);
     }
     bool after_unknown = false;
-    for (const Symbol& symbol : symbols) {
+    for (const ScoredSymbol& symbol : symbols) {
       if (symbol.size != 0) AddToken(piece.substr(symbol.begin, symbol.size), &after_unknown, ids);
     }
   }
