@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/gguf_model.h"
+#include "runtime/text/tokenizer_json.h"
 
 namespace bowline {
 namespace {
@@ -98,6 +100,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenGgufTokenizer(const GgufFile& fil
   auto tokenizer = MakeTokenizer(std::move(parts));
   if (!tokenizer.ok()) return Annotate(tokenizer.status(), absl::StrCat("'", file.path(), "'"));
   return tokenizer;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenModelTokenizer(const std::string& path) {
+  if (!IsGgufPath(path)) return OpenTokenizer(path);
+  BOWLINE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
+  return OpenGgufTokenizer(file);
 }
 
 }  // namespace bowline

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_TEXT_GGUF_TOKENIZER_H_
 
 #include <memory>
+#include <string>
 
 #include "runtime/base/gguf.h"
 #include "runtime/base/status.h"
@@ -15,6 +16,9 @@ absl::StatusOr<TokenizerParts> ReadTokenizerParts(const GgufFile& file);
 
 // The tokenizer of a file.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenGgufTokenizer(const GgufFile& file);
+
+// Of a GGUF file (*.gguf), or of a Hugging Face directory (runtime/text/tokenizer_json.h).
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenModelTokenizer(const std::string& path);
 
 }  // namespace bowline
 

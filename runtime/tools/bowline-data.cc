@@ -120,8 +120,10 @@ int Main(int argc, char** argv) {
       "tokenize", "Turn text into a token file: llm.c (u16), or for vocabularies above 65536 .npy (i32)");
   tokenize_command->add_option("TEXT", tokenize.text, "Text file, or - for the standard input")->required();
   tokenize_command
-      ->add_option("--tokenizer", tokenize.tokenizer,
-                   "bytes: each byte is a token, its value the id (vocabulary 256); or a directory with tokenizer.json")
+      ->add_option(
+          "--tokenizer", tokenize.tokenizer,
+          "bytes: each byte is a token, its value the id (vocabulary 256); or a GGUF file, or a directory with "
+          "tokenizer.json")
       ->required();
   tokenize_command->add_option("-o,--output", tokenize.output, "File to write; it appears complete or not at all")
       ->required();

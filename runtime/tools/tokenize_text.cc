@@ -17,7 +17,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/file_descriptor.h"
 #include "runtime/base/output_files.h"
-#include "runtime/text/tokenizer_json.h"
+#include "runtime/text/gguf_tokenizer.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/dataset_formats.h"
 
@@ -113,7 +113,7 @@ absl::Status WriteLlmc(const std::vector<int32_t>& ids, AtomicFile* output) {
 
 absl::Status TokenizeByVocabulary(const TokenizeOptions& options) {
   constexpr int32_t kMaxLlmcVocabulary = 1 << 16;
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(options.tokenizer));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, OpenModelTokenizer(options.tokenizer));
   BOWLINE_ASSIGN_OR_RETURN(const std::string text, ReadText(options.text));
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat("'", options.text, "' is empty; give a text"));
   const auto ids = tokenizer->Encode(text, {.add_special = false});
