@@ -6,8 +6,8 @@
 #   scripts/check.sh [--nightly] [--step NAME=passed|failed|skipped]...
 #
 # --nightly  makes random choices that no run had before, tries COUNT (200) more random strategies, deletes each wait of 20
-#            plans in turn, and runs the tests of whole runs on the driver discrete too. The seed is printed first and
-#            last; SEED=N repeats it
+#            plans in turn, goes through all cases of sweeps of which `make check` takes some, and runs the tests of
+#            whole runs on the driver discrete too. The seed is printed first and last; SEED=N repeats it
 # --step     counts something that ran before, as .ci/run does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -43,7 +43,7 @@ run_step() {
 seed_note=
 if $nightly; then
   BOWLINE_TEST_SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-  export BOWLINE_TEST_SEED
+  export BOWLINE_TEST_SEED BOWLINE_NIGHTLY=1
   seed_note="the seed of all random choices is $BOWLINE_TEST_SEED; make check-nightly SEED=$BOWLINE_TEST_SEED repeats it"
   echo "$seed_note"
 fi

@@ -15,6 +15,7 @@ add_custom_target(fast-tests)
 
 # bowline_label_test(name): to be called where the test is added, for ctest knows it there alone.
 function(bowline_label_test name)
+  bowline_set_test_cost(${name})
   if(name IN_LIST BOWLINE_FAST_TESTS)
     set_property(TEST ${name} APPEND PROPERTY LABELS fast)
     if(TARGET ${name})

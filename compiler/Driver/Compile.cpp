@@ -22,6 +22,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
+#include "runtime/base/gguf_model.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/plan/attachments.h"
 #include "runtime/plan/semantic_verifier.h"
@@ -169,8 +170,8 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   return result;
 }
 
-/// The graph of a Hugging Face directory on one of so many microbatches, named after the directory, with its
-/// config.json attached.
+/// The graph of a Hugging Face directory or a GGUF file on one of so many microbatches, named after the directory, with
+/// its config.json attached.
 static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
                                                              int64_t microbatches, std::vector<std::string> &remarks) {
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
@@ -192,12 +193,17 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
 
   std::filesystem::path directory = std::filesystem::weakly_canonical(options.model);
   module->setSymName(directory.filename().string());
-  std::string path = (std::filesystem::path(options.model) / "config.json").string();
-  BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
-  auto bytes = file.bytes();
+  std::string text;
+  if (IsGgufPath(options.model)) {
+    BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(options.model));
+    text = model.config().dump(2);
+  } else {
+    std::string path = (std::filesystem::path(options.model) / "config.json").string();
+    BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+    text.assign(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
+  }
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kConfigAttachment,
-                             StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kConfigAttachment, StringRef(text));
   nlohmann::json keys = nlohmann::json::object();
   for (const auto &[key, meaning] : config.functionKeys) {
     keys[key] = {{"null", meaning.nullIsValue}};

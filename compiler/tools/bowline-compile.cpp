@@ -150,7 +150,8 @@ void defineLevels(CLI::App &app, CompileOptions &options) {
 
 void define(CLI::App &app, CommandLine &line) {
   CompileOptions &o = line.compile;
-  app.add_option("MODEL", o.model, "A Hugging Face directory, or a .mlir file in the graph dialect")->required();
+  app.add_option("MODEL", o.model, "A Hugging Face directory, a .gguf file, or a .mlir file in the graph dialect")
+      ->required();
   app.add_option("-o,--output", line.output, "The plan file; or, with --compile-to, the IR ('-': standard output)");
   app.add_option("--mode", line.mode, "What the plan does")->check(CLI::IsMember(modeNames()))->capture_default_str();
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches")->check(isWholeNumber);

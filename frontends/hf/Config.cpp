@@ -11,6 +11,7 @@
 #include "frontends/hf/ConfigReader.h"
 #include "frontends/hf/Family.h"
 #include "frontends/hf/ModelConfig.h"
+#include "runtime/base/gguf_model.h"
 #include "runtime/base/json.h"
 
 using namespace bowline;
@@ -81,6 +82,10 @@ absl::StatusOr<ModelConfig> hf::parseConfig(absl::string_view text, absl::string
 }
 
 absl::StatusOr<ModelConfig> hf::readConfig(const std::string &directory) {
+  if (IsGgufPath(directory)) {
+    BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(directory));
+    return interpret(model.config(), directory);
+  }
   std::string path = absl::StrCat(directory, "/config.json");
   BOWLINE_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path, kMaxConfigBytes));
   return interpret(document, path);

@@ -61,7 +61,7 @@ struct ModelConfig {
 /// anything else is refused. Errors are kInvalidArgument and name file, key, value and the supported values.
 absl::StatusOr<ModelConfig> parseConfig(absl::string_view text, absl::string_view fileName);
 
-/// Reads `directory`/config.json.
+/// Reads `directory`/config.json, or what it would say of a GGUF file (runtime/base/gguf_model.h).
 absl::StatusOr<ModelConfig> readConfig(const std::string &directory);
 
 } // namespace bowline::hf

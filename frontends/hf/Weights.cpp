@@ -8,9 +8,11 @@
 
 #include "frontends/hf/Weights.h"
 
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "frontends/hf/Family.h"
 #include "frontends/hf/Parameters.h"
+#include "runtime/base/gguf_model.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 
@@ -49,7 +51,35 @@ static absl::Status checkTensor(const Parameter &parameter, const Entry &entry) 
       DescribeTensor(tensor.type, parameter.shape), "; use the config.json that belongs to these weights"));
 }
 
+static absl::Status checkGguf(const ModelConfig &config, const std::string &path) {
+  BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(path));
+  std::map<absl::string_view, const GgufTensor *> tensors;
+  for (const GgufModel::Tensor &tensor : model.tensors())
+    tensors[tensor.key] = tensor.stored;
+  for (const Parameter &parameter : parameters(config)) {
+    auto found = tensors.find(parameter.key);
+    if (found != tensors.end() && found->second->shape == parameter.shape) {
+      tensors.erase(found);
+      continue;
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", path, "': '", parameter.key, "' ",
+        found == tensors.end() ? "is missing" : absl::StrCat("is ", DescribeTensor(*found->second)),
+        ", but the metadata asks for the shape [", absl::StrJoin(parameter.shape, ", "), "]; use a complete model"));
+  }
+  if (tensors.empty())
+    return absl::OkStatus();
+  const GgufTensor &unused = *tensors.begin()->second;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", path, "': tensor '", unused.name, "' (", DescribeTensor(unused), ") belongs to no parameter of this ",
+      config.family->name, " model and would be ignored; use another model"));
+}
+
 absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const std::string &directory) {
+  if (IsGgufPath(directory)) {
+    BOWLINE_RETURN_IF_ERROR(checkGguf(config, directory));
+    return WeightsOnDisk::Match;
+  }
   if (!exists(directory, "model.safetensors") && !exists(directory, "model.safetensors.index.json"))
     return WeightsOnDisk::None;
   BOWLINE_ASSIGN_OR_RETURN(const SafetensorsDirectory weights, SafetensorsDirectory::Open(directory));

@@ -17,7 +17,7 @@ namespace bowline::hf {
 
 enum class WeightsOnDisk { None, Match };
 
-/// Checks the safetensors files of `directory` against `config`; reads headers only.
+/// Checks the safetensors files of `directory`, or the GGUF file of that name, against `config`; reads headers only.
 ///
 /// None: the directory has neither model.safetensors nor an index of shards, which is fine for training from scratch.
 /// Match: every parameter is there once, with its shape and as F32, F16 or BF16, and nothing else is there except

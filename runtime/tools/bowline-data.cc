@@ -1,13 +1,7 @@
 // bowline-data: text to token files, what is inside of token files, and checkpoints of many ranks as whole ones.
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,25 +9,16 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "runtime/base/atomic_file.h"
-#include "runtime/base/file_descriptor.h"
-#include "runtime/base/output_files.h"
 #include "runtime/base/status.h"
+#include "runtime/tools/tokenize_text.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/dataset.h"
-#include "runtime/train/dataset_formats.h"
 #include "runtime/train/save_checkpoint.h"
 
 namespace bowline {
 namespace {
 
 constexpr char kTool[] = "bowline-data";
-
-struct TokenizeOptions {
-  std::string text;
-  std::string tokenizer = "bytes";
-  std::string output;
-};
 
 struct ExportOptions {
   std::string checkpoint;
@@ -46,54 +31,6 @@ struct InfoOptions {
   bool json = false;
   int top = 10;
 };
-
-absl::Span<const uint8_t> AsBytes(const void* data, size_t size) { return {static_cast<const uint8_t*>(data), size}; }
-
-// The text to tokenize: a file, a pipe, or the standard input for "-".
-absl::StatusOr<FileDescriptor> OpenText(const std::string& text, uint64_t* size) {
-  FileDescriptor file(text == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                  : ::open(text.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return ErrnoToStatus(errno, absl::StrCat("cannot open '", text, "'"));
-  struct stat info;
-  if (::fstat(file.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("cannot examine '", text, "'"));
-  *size = S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
-  return file;
-}
-
-// Byte values as u16 tokens, in the format of llm.c.
-absl::Status Tokenize(const TokenizeOptions& options) {
-  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"TEXT", options.text}}, {{"-o", options.output}}));
-  uint64_t text_size = 0;
-  BOWLINE_ASSIGN_OR_RETURN(const FileDescriptor text, OpenText(options.text, &text_size));
-  BOWLINE_ASSIGN_OR_RETURN(AtomicFile output, AtomicFile::Create(options.output));
-  std::array<int32_t, kLlmcHeaderBytes / sizeof(int32_t)> header = {kLlmcMagic, kLlmcVersion};
-  BOWLINE_RETURN_IF_ERROR(output.Append(AsBytes(header.data(), kLlmcHeaderBytes)));
-
-  constexpr size_t kBlock = size_t{1} << 20;
-  std::vector<uint8_t> block(kBlock);
-  std::vector<uint16_t> tokens(kBlock);
-  Progress progress("tokenizing", text_size);
-  int64_t total = 0;
-  while (true) {
-    const ssize_t count = ::read(text.get(), block.data(), kBlock);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read '", options.text, "'"));
-    if (count == 0) break;
-    total += count;
-    if (total > INT32_MAX) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", options.text, "' has more than 2147483647 tokens, all that an llm.c file can count; ",
-                       "split it into several files"));
-    }
-    std::copy_n(block.begin(), count, tokens.begin());
-    BOWLINE_RETURN_IF_ERROR(output.Append(AsBytes(tokens.data(), static_cast<size_t>(count) * sizeof(uint16_t))));
-    progress.Update(static_cast<uint64_t>(total));
-  }
-  if (total == 0) return absl::InvalidArgumentError(absl::StrCat("'", options.text, "' is empty; give a text"));
-  header[2] = static_cast<int32_t>(total);
-  BOWLINE_RETURN_IF_ERROR(output.OverwriteAt(0, AsBytes(header.data(), kLlmcHeaderBytes)));
-  return output.Commit();
-}
 
 struct Histogram {
   std::vector<int64_t> counts;  // number of tokens, by id
@@ -179,11 +116,14 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
 
   TokenizeOptions tokenize;
-  CLI::App* tokenize_command = app.add_subcommand("tokenize", "Turn text into a token file in the format of llm.c");
+  CLI::App* tokenize_command = app.add_subcommand(
+      "tokenize", "Turn text into a token file: llm.c (u16), or for vocabularies above 65536 .npy (i32)");
   tokenize_command->add_option("TEXT", tokenize.text, "Text file, or - for the standard input")->required();
   tokenize_command
-      ->add_option("--tokenizer", tokenize.tokenizer, "bytes: each byte is a token, its value the id (vocabulary 256)")
-      ->check(CLI::IsMember({"bytes"}))
+      ->add_option(
+          "--tokenizer", tokenize.tokenizer,
+          "bytes: each byte is a token, its value the id (vocabulary 256); or a GGUF file, or a directory with "
+          "tokenizer.json")
       ->required();
   tokenize_command->add_option("-o,--output", tokenize.output, "File to write; it appears complete or not at all")
       ->required();
@@ -211,7 +151,7 @@ int Main(int argc, char** argv) {
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
   if (export_command->parsed()) return ReportStatus(kTool, Export(exports));
-  return ReportStatus(kTool, tokenize_command->parsed() ? Tokenize(tokenize) : Info(info));
+  return ReportStatus(kTool, tokenize_command->parsed() ? TokenizeText(tokenize) : Info(info));
 }
 
 }  // namespace

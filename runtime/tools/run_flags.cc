@@ -83,8 +83,10 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator driver(CheckDriver, "");
   app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains or generates")
       ->required();
-  app.add_option("--weights", o.weights,
-                 "Hugging Face directory to load parameters from, or one that --save wrote to (its latest checkpoint)");
+  app.add_option(
+      "--weights", o.weights,
+      "Hugging Face directory or .gguf file to load parameters from, or a directory that --save wrote to (its "
+      "latest checkpoint)");
   app.add_option("--driver", o.driver,
                  "Device driver, NAME or NAME:KEY=VALUE,KEY=VALUE: cpu; null, which runs nothing; or that of a plugin "
                  "libbowline_NAME.so. Not given: the one that the plan was compiled for")

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/gguf_model.h"
 #include "runtime/base/json.h"
 #include "runtime/train/model_state.h"
 
@@ -49,6 +50,14 @@ json Normalized(const json& config, const json& keys) {
       result[key] = meaning["absent"];
     }
   }
+  // An absent size of heads follows from two others, in most families.
+  if (result.contains("head_dim") && result["head_dim"] == 0 && IsThere(config, "hidden_size") &&
+      IsThere(config, "num_attention_heads")) {
+    const json &width = config["hidden_size"], &heads = config["num_attention_heads"];
+    if (width.is_number_unsigned() && heads.is_number_unsigned() && heads > 0) {
+      result["head_dim"] = width.get<uint64_t>() / heads.get<uint64_t>();
+    }
+  }
   json scaling = json::object();
   for (const char* key : kRotations) {
     if (IsThere(config, key) && config[key].is_object()) scaling = config[key];
@@ -77,13 +86,20 @@ void AddDifference(const std::string& key, const json& there, const json& here, 
 
 absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory) {
   std::vector<std::string> differences;
-  const std::string path = absl::StrCat(directory, "/config.json");
+  const bool is_gguf = IsGgufPath(directory);
+  const std::string path = is_gguf ? directory : absl::StrCat(directory, "/config.json");
   const absl::string_view attached = AttachedConfig(plan), keys = AttachmentOf(plan, kFunctionKeysAttachment);
   std::error_code ignored;
   if (attached.empty() || keys.empty() || !std::filesystem::exists(path, ignored)) return differences;
   BOWLINE_ASSIGN_OR_RETURN(const json compared, ParseAttachment(kFunctionKeysAttachment, keys));
   BOWLINE_ASSIGN_OR_RETURN(const json here, ParseAttachment(kConfigAttachment, attached));
-  BOWLINE_ASSIGN_OR_RETURN(const json read, ReadJsonFile(path, /*max_bytes=*/size_t{16} << 20));
+  json read;
+  if (is_gguf) {
+    BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(path));
+    read = model.config();
+  } else {
+    BOWLINE_ASSIGN_OR_RETURN(read, ReadJsonFile(path, /*max_bytes=*/size_t{16} << 20));
+  }
   if (!read.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
   const json own = Normalized(here, compared);
   const json others = Normalized(read, compared);
@@ -96,8 +112,8 @@ absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& pl
 absl::Status RequireSameConfig(const fbs::Plan& plan, absl::string_view plan_name, const std::string& directory) {
   BOWLINE_ASSIGN_OR_RETURN(const std::vector<std::string> differences, DifferencesOfConfig(plan, directory));
   if (differences.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("'", directory, "/config.json' describes another model than '",
-                                                    plan_name,
+  return absl::FailedPreconditionError(absl::StrCat("'", directory, IsGgufPath(directory) ? "" : "/config.json",
+                                                    "' describes another model than '", plan_name,
                                                     "' was compiled from: ", absl::StrJoin(differences, "; "),
                                                     ". Compile the plan from the config.json of these weights"));
 }

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "runtime/base/convert_elements.h"
+#include "runtime/base/gguf_model.h"
 #include "runtime/base/safetensors.h"
+#include "runtime/train/gguf_tensors.h"
 #include "runtime/train/shard_index.h"
 
 namespace bowline {
@@ -87,6 +89,7 @@ class TensorsOfRanks : public StoredTensors {
                                 static_cast<size_t>(location.count) * size);
   }
   bool KeepsBytes() const override { return false; }
+  bool OpensFilesLate() const override { return true; }
 
  private:
   absl::StatusOr<absl::Span<const uint8_t>> OpenPart(const Tensor& tensor, int64_t place) {
@@ -157,6 +160,7 @@ absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::stri
 }
 
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenWeightTensors(const std::string& directory) {
+  if (IsGgufPath(directory)) return OpenGgufTensors(directory);
   if (Exists(directory, kShardIndexFile)) return OpenStoredTensors(directory, CheckpointRole::kParameter);
   BOWLINE_ASSIGN_OR_RETURN(SafetensorsDirectory weights, SafetensorsDirectory::Open(directory));
   return std::make_unique<WholeTensors>(directory, std::move(weights));

@@ -40,10 +40,12 @@ class StoredTensors {
   const Tensor* Find(absl::string_view key) const;
 
   // The bytes of the elements from `first` on, as many as are contiguous in the file: at least one. `first` is an
-  // element of the tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
+  // element of the tensor, which is one of tensors(). Valid until the next call. Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
   // Returns whether these bytes stay valid as long as this object.
   virtual bool KeepsBytes() const = 0;
+  // Returns whether BytesFrom opens files, which may fail.
+  virtual bool OpensFilesLate() const { return false; }
 
  protected:
   explicit StoredTensors(std::string path) : path_(std::move(path)) {}
@@ -55,7 +57,7 @@ class StoredTensors {
 // The parameters or the optimizer state of one checkpoint directory.
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::string& checkpoint, CheckpointRole role);
 
-// The weights of a Hugging Face directory, or of one checkpoint directory.
+// The weights of a Hugging Face directory, of one checkpoint directory, or of a GGUF file (*.gguf).
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenWeightTensors(const std::string& directory);
 
 // Visits the elements of a tensor that a rank has in memory, piece by piece: the bytes, and the number of the first

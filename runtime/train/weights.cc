@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/convert_elements.h"
+#include "runtime/base/gguf_model.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/plan/attachments.h"
@@ -32,6 +33,7 @@ constexpr size_t kMaxNamed = 50;
 
 // A directory of checkpoints has weights one level further down.
 std::string ResolveWeights(const std::string& directory) {
+  if (IsGgufPath(directory)) return directory;
   std::error_code ignored;
   for (const absl::string_view name :
        std::initializer_list<absl::string_view>{"model.safetensors", "model.safetensors.index.json", kShardIndexFile}) {
@@ -59,7 +61,7 @@ absl::StatusOr<bool> AreSame(StoredTensors& stored, const StoredTensors::Tensor&
   constexpr size_t kMostAtOnce = size_t{16} << 20;
   if (a.type != b.type || a.shape != b.shape) return false;
   for (int64_t first = 0; first < a.elements;) {
-    // What one tensor's bytes are is valid until the other is asked for.
+    // Bytes are valid until others are asked for.
     BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> bytes, stored.BytesFrom(a, first));
     const absl::Span<const uint8_t> part = bytes.subspan(0, kMostAtOnce);
     const std::vector<uint8_t> copy(part.begin(), part.end());
@@ -148,6 +150,7 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
   }
   // Every file is opened before a parameter is touched.
   for (const Match& match : matches) {
+    if (!weights->OpensFilesLate()) break;
     BOWLINE_RETURN_IF_ERROR(ForEachPiece(*weights, *match.source, match.sharded, self.rank,
                                          [](auto, int64_t) { return absl::OkStatus(); }));
   }

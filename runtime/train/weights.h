@@ -26,7 +26,8 @@ struct LoadedWeights {
 
 // Fills the shards of the session's rank of every parameter of the plan from a Hugging Face directory:
 // model.safetensors, or shards with their index; or from a checkpoint, whatever ranks saved it. A directory that
-// training saved checkpoints into stands for its latest checkpoint. Tensors are found by the plan's keys
+// training saved checkpoints into stands for its latest checkpoint. Or from a GGUF file (*.gguf), whose blocks and
+// order of rows become those of the parameter (runtime/base/gguf_model.h). Tensors are found by the plan's keys
 // (runtime/base/weight_key.h) and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even. A
 // parameter in memory space External is read where it is in the file, which stays mapped as long as the session, if it
 // has the parameter's type and alignment there, the rank's shard is contiguous, and the device reads memory of the

@@ -170,8 +170,12 @@ def suites_of_all(context):
 CHOICES = {"own": "attention=own,graphs=0", "own, graphs": "attention=own,graphs=1",
            "cuDNN": "attention=cudnn,graphs=0", "cuDNN, any order": "attention=cudnn,any-order=1,graphs=0",
            "own, tuned": "attention=own,tune=1,graphs=0"}
-# Of a run.
+# Of a run, where models.json says no other number.
 STEPS, QUICK_STEPS = 25, 15
+
+
+def steps_of(model, context):
+    return bundle.read_json("models.json")[model].get("steps", QUICK_STEPS if context.quick else STEPS)
 
 
 def best_of(rows):
@@ -189,6 +193,7 @@ def training(model, also=()):
 
     def phase(context):
         rows, failures, stopped = [], [], False
+        steps = steps_of(model, context)
         with tempfile.TemporaryDirectory() as folder:
             tokens = pathlib.Path(folder) / "tokens.npy"
             bundle.write_tokens(tokens, model)
@@ -199,7 +204,7 @@ def training(model, also=()):
                     stopped = True
                     return
                 figures, done = bundle.train(model, settings, tokens, folder, context.log, context.left(), plan,
-                                             QUICK_STEPS if context.quick else STEPS)
+                                             steps)
                 rows.append({"choice": choice, "settings": settings, "plan": plan or model, **(figures or {})})
                 if done.status is None and context.left() <= 0:
                     stopped = True
@@ -245,7 +250,7 @@ def beside_torch(models):
                         break
                     figures, done = (bundle.train_torch(model, context.log, left) if who == "torch" else
                                      bundle.train(model, fastest["settings"], tokens, folder, context.log, left,
-                                                  fastest["plan"]))
+                                                  fastest["plan"], steps_of(model, context)))
                     rows.append({"model": model, "who": who, "settings": fastest["settings"], **(figures or {})})
                     if figures is None:
                         rows[-1]["error"] = done.why()

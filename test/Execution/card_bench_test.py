@@ -9,7 +9,7 @@ import subprocess
 
 import tools
 
-RUN_BENCH = tools.TEST_DIR.parent / "scripts" / "gpu-bundle" / "run-bench"
+BUNDLE = tools.TEST_DIR.parent / "scripts" / "gpu-bundle"
 MODEL = "gpt2-124m"  # a name that run-bench knows; its plan here is that of a small model
 
 
@@ -17,7 +17,8 @@ class CardBench(tools.ToolTest):
     def bundle(self, model, *flags):
         folder = self.folder / "bundle"
         (folder / "plans").mkdir(parents=True, exist_ok=True)
-        shutil.copy(RUN_BENCH, folder)
+        for name in ("run-bench", "bundle.py", "models.json"):
+            shutil.copy(BUNDLE / name, folder)
         if not (folder / "bin").exists():
             (folder / "bin").symlink_to(os.path.dirname(tools.tool("bowline-run")))
         tools.compile_emulated(model, folder / "plans" / f"{MODEL}.plan", *flags)

@@ -40,6 +40,9 @@ TEST_SEED = int(os.environ.get("BOWLINE_TEST_SEED", 1))
 # The levels of --target-cpu, the least first. BOWLINE_TARGET_CPU makes a process take its machine for one of them.
 LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16", "x86-64-v4+avx512bf16+amx"]
 
+# Whether sweeps go through all of their cases, of which `make check` takes some.
+NIGHTLY = os.environ.get("BOWLINE_NIGHTLY", "") == "1"
+
 # A driver that executes what the tests run, instead of the plans' own: with all that a plan means in its events, for
 # instance discrete:seed=1 must give the same results.
 TEST_DRIVER = os.environ.get("BOWLINE_TEST_DRIVER", "")

@@ -12,6 +12,23 @@ def safetensors(header, data=b""):
     return struct.pack("<Q", len(text)) + text + data
 
 
+def gguf(architecture):
+    """A model of one layer of which only the embedding and the queries are there, in blocks."""
+    def string(text):
+        return struct.pack("<Q", len(text)) + text.encode()
+
+    integers = {"context_length": 16, "embedding_length": 32, "block_count": 1, "feed_forward_length": 32,
+                "attention.head_count": 2}
+    keys = [string("general.architecture") + struct.pack("<I", 8) + string(architecture)]
+    keys += [string(f"{architecture}.{key}") + struct.pack("<II", 4, value) for key, value in integers.items()]
+    keys.append(string(f"{architecture}.attention.layer_norm_rms_epsilon") + struct.pack("<If", 6, 1e-5))
+    keys.append(string("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + string("a") + string("b"))
+    head = b"GGUF" + struct.pack("<IQQ", 3, 2, len(keys)) + b"".join(keys)
+    head += string("token_embd.weight") + struct.pack("<IQQIQ", 2, 32, 2, 3, 0)
+    head += string("blk.0.attn_q.weight") + struct.pack("<IQQIQ", 2, 32, 32, 8, 64)
+    return head + bytes(-len(head) % 32) + bytes(64) + bytes(32 * 34)
+
+
 def llmc(tokens):
     return struct.pack("<256i", 20240520, 1, len(tokens), *[0] * 253) + struct.pack(f"<{len(tokens)}H", *tokens)
 
@@ -37,8 +54,25 @@ def tensor(dtype, shape, begin, end):
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "Models"
 
+
+def tokenizer(text, **parts):
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3}, "merges": ["a b"]}
+    file = {"added_tokens": [{"id": 4, "content": "<s>", "special": True, "lstrip": True}], "model": model, **parts}
+    return json.dumps(file).encode() + b"\0" + text
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True}
+
 SEEDS = {
+    "tokenizer_fuzz": {
+        "byte_level": tokenizer(b"ab <s>b", pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL),
+        "split": tokenizer(b"ab 12", decoder=BYTE_LEVEL, normalizer={"type": "NFC"}, pre_tokenizer={
+            "type": "Split", "pattern": {"Regex": r"\s+(?!\S)|[^\r\n\p{L}]?\p{L}+"}, "behavior": "MergedWithNext"}),
+        "metaspace": tokenizer(b" a b", pre_tokenizer={"type": "Metaspace", "replacement": "_"}, decoder={
+            "type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}),
+    },
     "config_fuzz": {path.parent.name: path.read_bytes() for path in sorted(MODELS.glob("*/config.json"))},
+    "gguf_fuzz": {name: gguf(name) for name in ("llama", "qwen2")},
     "safetensors_fuzz": {
         "empty": safetensors({}),
         "metadata": safetensors({"__metadata__": {"format": "pt"}, "a": tensor("F32", [], 0, 4)}, bytes(4)),

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/save_checkpoint.h"
 #include "test/Unit/Base/temp_directory.h"
@@ -46,6 +47,28 @@ TEST_F(BowlineDataTest, TokenizesAPipeAcrossManyBlocks) {
   std::vector<int32_t> tokens(3'000'001);
   ASSERT_TRUE((*dataset)->Read(0, 3'000'001, tokens.data()).ok());
   EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 'q'), 3'000'001);
+}
+
+TEST_F(BowlineDataTest, TokenizesByAVocabularyInTheWidthThatItNeeds) {
+  const std::string file = R"({"added_tokens": [{"id": LAST, "content": "<end>", "special": true}],
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})";
+  WriteWholeFile(directory_ / "t", "abb<end>a");
+  for (const int32_t last : {3, 65535, 65536}) {
+    WriteWholeFile(directory_ / "tokenizer.json", absl::StrReplaceAll(file, {{"LAST", absl::StrCat(last)}}));
+    const Outcome outcome = Run("tokenize $D/t --tokenizer $D -o $D/d.bin");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    const auto dataset = OpenTokenDataset(directory_ / "d.bin");
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_THAT((*dataset)->description(), HasSubstr(last == 65536 ? "i32" : "llm.c, u16"));
+    ASSERT_EQ((*dataset)->size(), 4);
+    std::vector<int32_t> tokens(4);
+    ASSERT_TRUE((*dataset)->Read(0, 4, tokens.data()).ok());
+    EXPECT_THAT(tokens, ElementsAre(2, 1, last, 0));
+  }
+  WriteWholeFile(directory_ / "t", "ab\xff");
+  EXPECT_THAT(Run("tokenize $D/t --tokenizer $D -o $D/e.bin").output, HasSubstr("no UTF-8 at byte 2"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "e.bin"));
 }
 
 TEST_F(BowlineDataTest, ExportsACheckpoint) {
@@ -91,7 +114,8 @@ TEST_F(BowlineDataTest, TokenizeBadInputLeavesNoFile) {
       {"tokenize $D/t --tokenizer bytes -o /dev/null", "no regular file"},
       {"tokenize $D/t --tokenizer bytes -o $D/t", "-o and TEXT name the same file, '.*/t', which would be overwritten"},
       {"tokenize - --tokenizer bytes -o $D/t < $D/t", "-o and TEXT name the same file"},
-      {"tokenize $D/t --tokenizer words -o $D/d.bin", "--tokenizer: words not in"},
+      {"tokenize $D/t --tokenizer words -o $D/d.bin", "'words' is neither bytes nor a directory"},
+      {"tokenize $D/t --tokenizer $D -o $D/d.bin", "tokenizer.json': No such file"},
       {"tokenize $D/t -o $D/d.bin", "--tokenizer is required"},
       {"tokenize $D/t --tokenizer bytes", "--output is required"},
       {"tokenize $D/t --tokenizer bytes -o $D/d.bin extra", "extra"},

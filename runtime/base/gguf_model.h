@@ -1,0 +1,59 @@
+#ifndef BOWLINE_RUNTIME_BASE_GGUF_MODEL_H_
+#define BOWLINE_RUNTIME_BASE_GGUF_MODEL_H_
+
+// A GGUF file of a language model, in the terms of Hugging Face: what its config.json would say, and its tensors under
+// the names and in the order of rows of model.safetensors.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/gguf.h"
+#include "runtime/base/status.h"
+
+namespace bowline {
+
+// Whether a path stands for a GGUF file, not for a directory.
+bool IsGgufPath(absl::string_view path);
+
+class GgufModel {
+ public:
+  struct Tensor {
+    std::string key;  // "model.layers.0.self_attn.q_proj.weight"
+    const GgufTensor* stored;
+    int64_t heads = 0;  // llama's queries and keys: rows of each of so many heads are interleaved; 0: they are not
+  };
+
+  // kUnimplemented for an architecture or a split file that is not read; kInvalidArgument for a key or a tensor of the
+  // architecture that might change what the model computes.
+  static absl::StatusOr<GgufModel> Open(const std::string& path);
+  static absl::StatusOr<GgufModel> FromFile(GgufFile file);
+
+  const GgufFile& file() const { return file_; }
+  const nlohmann::json& config() const { return config_; }
+  // Tensors are in the order of keys.
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+  // Reads row `row` of the Hugging Face tensor, its last dimension, as f32.
+  void ReadRow(const Tensor& tensor, int64_t row, absl::Span<float> out) const;
+
+ private:
+  explicit GgufModel(GgufFile file) : file_(std::move(file)) {}
+
+  absl::Status ReadConfig();
+  absl::Status ReadTensors();
+  absl::Status RefuseUnknownKeys() const;
+  absl::Status Error(absl::string_view what) const;
+
+  GgufFile file_;
+  std::string architecture_;
+  nlohmann::json config_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_BASE_GGUF_MODEL_H_

@@ -1,0 +1,342 @@
+#include "runtime/serve/http_server.h"
+
+#include <boost/asio.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace bowline::serve {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// A connection: one request after the other.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, const HttpLimits& limits, const HttpServer::Handler& handler,
+             std::set<Connection*>& open)
+      : stream_(std::move(socket)), limits_(limits), handler_(handler), open_(open) {
+    open_.insert(this);
+  }
+
+  asio::any_io_executor executor() { return stream_.get_executor(); }
+
+  void Read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
+    parser_->body_limit(limits_.body_bytes);
+    stream_.expires_after(limits_.request_time);
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
+  }
+
+  // The rest runs on the server's thread. `number` is that of the exchange, so that one that is over changes nothing.
+  void Reply(uint64_t number, int status, std::string type, std::string body, const HttpHeaders& headers) {
+    if (number != number_ || closed_ || streaming_) return;
+    http::response<http::string_body> response(static_cast<http::status>(status), version_);
+    response.set(http::field::content_type, type);
+    for (const auto& [name, value] : headers) response.set(name, value);
+    response.keep_alive(keeps_);
+    response.body() = std::move(body);
+    response.prepare_payload();
+    Send(absl::StrCat(Text(response), is_head_ ? "" : response.body()));
+    Complete();
+  }
+
+  void BeginStream(uint64_t number, std::string type) {
+    if (number != number_ || closed_ || streaming_) return;
+    streaming_ = true;
+    http::response<http::empty_body> response(http::status::ok, version_);
+    response.set(http::field::content_type, type);
+    response.set(http::field::cache_control, "no-cache");
+    // Clients of HTTP/1.0 know no chunks: the end of the connection is the end of the text.
+    chunks_ = version_ >= 11;
+    keeps_ = keeps_ && chunks_;
+    response.keep_alive(keeps_);
+    if (chunks_) response.chunked(true);
+    Send(Text(response));
+  }
+
+  void Write(uint64_t number, const std::string& text) {
+    if (number != number_ || closed_ || !streaming_ || text.empty()) return;
+    Send(chunks_ ? absl::StrCat(absl::Hex(text.size()), "\r\n", text, "\r\n") : text);
+  }
+
+  void EndStream(uint64_t number) {
+    if (number != number_ || closed_ || !streaming_) return;
+    if (chunks_) Send("0\r\n\r\n");
+    Complete();
+  }
+
+  void OnDisconnect(uint64_t number, std::function<void()> gone) {
+    if (number != number_) return;
+    if (closed_) return gone();
+    gone_ = std::move(gone);
+  }
+
+  // After the reply that is under way.
+  void CloseSoon() {
+    keeps_ = false;
+    ends_ = true;
+    if (!replying_ && unsent_.empty()) Close();
+  }
+
+  // A handler that gave no reply.
+  void Dropped(uint64_t number) {
+    if (number == number_ && replying_) Close();
+  }
+
+  void Close() {
+    if (closed_) return;
+    closed_ = true;
+    open_.erase(this);
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.close();
+    if (auto gone = std::exchange(gone_, nullptr)) gone();
+  }
+
+ private:
+  template <typename Response>
+  static std::string Text(const Response& response) {
+    return absl::StrCat(std::string("HTTP/") + (response.version() >= 11 ? "1.1 " : "1.0 "), response.result_int(), " ",
+                        std::string(response.reason()), "\r\n", Fields(response), "\r\n");
+  }
+  template <typename Response>
+  static std::string Fields(const Response& response) {
+    std::string text;
+    for (const auto& field : response.base()) {
+      absl::StrAppend(&text, std::string(field.name_string()), ": ", std::string(field.value()), "\r\n");
+    }
+    return text;
+  }
+
+  void HasRead(error_code error);
+  // Bytes of the next request stay where they are; the end of the connection is seen.
+  void Watch();
+  void Send(std::string text);
+  void WriteNext();
+  void Complete() {
+    replying_ = false;
+    ends_ = ends_ || !keeps_;
+    gone_ = nullptr;
+    if (unsent_.empty()) Next();
+  }
+  void Next() {
+    if (ends_) return Close();
+    ++number_;
+    streaming_ = false;
+    Read();
+  }
+
+  beast::tcp_stream stream_;
+  const HttpLimits& limits_;
+  const HttpServer::Handler& handler_;
+  std::set<Connection*>& open_;  // those that are not closed
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::deque<std::string> unsent_;
+  size_t unsent_bytes_ = 0;
+  std::function<void()> gone_;
+  uint64_t number_ = 0;
+  unsigned version_ = 11;
+  bool keeps_ = true, is_head_ = false, chunks_ = true;
+  bool replying_ = false, streaming_ = false, ends_ = false, closed_ = false;
+};
+
+class Exchange : public HttpExchange {
+ public:
+  Exchange(std::shared_ptr<Connection> connection, uint64_t number, HttpRequest request)
+      : connection_(std::move(connection)), number_(number) {
+    request_ = std::move(request);
+  }
+  ~Exchange() override {
+    Post([number = number_](Connection& connection) { connection.Dropped(number); });
+  }
+
+  void Reply(int status, std::string type, std::string body, HttpHeaders headers) override {
+    Post([=, number = number_](Connection& connection) { connection.Reply(number, status, type, body, headers); });
+  }
+  void BeginStream(std::string type) override {
+    Post([=, number = number_](Connection& connection) { connection.BeginStream(number, type); });
+  }
+  void Write(std::string text) override {
+    Post([text = std::move(text), number = number_](Connection& connection) { connection.Write(number, text); });
+  }
+  void EndStream() override {
+    Post([number = number_](Connection& connection) { connection.EndStream(number); });
+  }
+  void OnDisconnect(std::function<void()> gone) override {
+    Post([gone = std::move(gone), number = number_](Connection& connection) { connection.OnDisconnect(number, gone); });
+  }
+
+ private:
+  template <typename Function>
+  void Post(Function function) {
+    asio::post(connection_->executor(),
+               [connection = connection_, function = std::move(function)] { function(*connection); });
+  }
+
+  std::shared_ptr<Connection> connection_;
+  const uint64_t number_;
+};
+
+void Connection::HasRead(error_code error) {
+  if (error) {
+    // What can be said to the client is said; all else is a client that left, or was too slow.
+    const bool header = error == http::error::header_limit, body = error == http::error::body_limit;
+    const bool malformed = error.category() == http::make_error_code(http::error::bad_method).category() &&
+                           error != http::error::end_of_stream && error != http::error::partial_message;
+    if (!header && !body && !malformed) return Close();
+    replying_ = true;
+    keeps_ = false;
+    const int status = body ? 413 : header ? 431 : 400;
+    const std::string what = body     ? absl::StrCat("the body has more than ", limits_.body_bytes, " bytes")
+                             : header ? absl::StrCat("the header has more than ", limits_.header_bytes, " bytes")
+                                      : absl::StrCat("the request is not HTTP: ", error.message());
+    return Reply(number_, status, "application/json",
+                 absl::StrCat("{\"error\":{\"message\":\"", what,
+                              "\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}"),
+                 {});
+  }
+  stream_.expires_never();
+  http::request<http::string_body> message = parser_->release();
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.path = std::string(message.target().substr(0, message.target().find('?')));
+  for (const auto& field : message.base()) {
+    request.headers.emplace_back(absl::AsciiStrToLower(std::string(field.name_string())), std::string(field.value()));
+  }
+  request.body = std::move(message.body());
+  version_ = message.version();
+  keeps_ = message.keep_alive() && !ends_;
+  is_head_ = message.method() == http::verb::head;
+  replying_ = true;
+  Watch();
+  handler_(std::make_shared<Exchange>(shared_from_this(), number_, std::move(request)));
+}
+
+void Connection::Watch() {
+  stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(), number = number_](error_code error) {
+    if (error || self->closed_ || number != self->number_ || !self->replying_) return;
+    char byte;
+    error_code peeked;
+    self->stream_.socket().non_blocking(true, peeked);
+    const size_t bytes = self->stream_.socket().receive(asio::buffer(&byte, 1), tcp::socket::message_peek, peeked);
+    if (peeked == asio::error::would_block) return self->Watch();
+    if (peeked || bytes == 0) self->Close();
+  });
+}
+
+void Connection::Send(std::string text) {
+  unsent_bytes_ += text.size();
+  const bool idle = unsent_.empty();
+  unsent_.push_back(std::move(text));
+  if (streaming_ && unsent_bytes_ > limits_.unread_bytes) return Close();
+  if (idle) WriteNext();
+}
+
+void Connection::WriteNext() {
+  stream_.expires_after(limits_.write_time);
+  asio::async_write(stream_, asio::buffer(unsent_.front()), [self = shared_from_this()](error_code error, size_t) {
+    if (error || self->closed_) return self->Close();
+    self->stream_.expires_never();
+    self->unsent_bytes_ -= self->unsent_.front().size();
+    self->unsent_.pop_front();
+    if (!self->unsent_.empty()) return self->WriteNext();
+    if (!self->replying_) self->Next();
+  });
+}
+
+class BeastServer : public HttpServer {
+ public:
+  BeastServer(const HttpLimits& limits, Handler handler) : limits_(limits), handler_(std::move(handler)) {}
+
+  absl::Status Bind(const std::string& host, uint16_t port) {
+    error_code error;
+    tcp::resolver resolver(context_);
+    const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+    const std::string place = absl::StrCat(host, ":", port);
+    if (error || found.empty()) {
+      return absl::UnavailableError(absl::StrCat("cannot find the address ", place, ": ", error.message()));
+    }
+    const tcp::endpoint endpoint = found.begin()->endpoint();
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on ", place, ": ", error.message(), "; choose another --host or --port"));
+    }
+    port_ = acceptor_.local_endpoint().port();
+    Accept();
+    return absl::OkStatus();
+  }
+
+  uint16_t port() const override { return port_; }
+  void Run() override { context_.run(); }
+  void Stop() override { context_.stop(); }
+  void Finish() override {
+    asio::post(context_, [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+      retry_.cancel();
+      for (Connection* connection : std::set<Connection*>(open_)) connection->CloseSoon();
+    });
+  }
+
+ private:
+  void Accept() {
+    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+      if (!acceptor_.is_open()) return;
+      if (!error && open_.size() < limits_.connections) {
+        error_code ignored;
+        socket.set_option(tcp::no_delay(true), ignored);
+        std::make_shared<Connection>(std::move(socket), limits_, handler_, open_)->Read();
+      }
+      // A socket beyond the limit is closed at once; when descriptors are used up, the next try comes later.
+      if (!error) return Accept();
+      retry_.expires_after(std::chrono::milliseconds(100));
+      retry_.async_wait([this](error_code stopped) {
+        if (!stopped) Accept();
+      });
+    });
+  }
+
+  const HttpLimits limits_;
+  const Handler handler_;
+  uint16_t port_ = 0;
+  std::set<Connection*> open_;
+  asio::io_context context_{1};
+  tcp::acceptor acceptor_{context_};
+  asio::steady_timer retry_{context_};
+};
+
+}  // namespace
+
+absl::string_view HttpRequest::header(absl::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const std::string& host, uint16_t port,
+                                                               const HttpLimits& limits, Handler handler) {
+  auto server = std::make_unique<BeastServer>(limits, std::move(handler));
+  BOWLINE_RETURN_IF_ERROR(server->Bind(host, port));
+  return server;
+}
+
+}  // namespace bowline::serve

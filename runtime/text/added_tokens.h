@@ -1,0 +1,43 @@
+#ifndef BOWLINE_RUNTIME_TEXT_ADDED_TOKENS_H_
+#define BOWLINE_RUNTIME_TEXT_ADDED_TOKENS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/status.h"
+#include "runtime/text/definition.h"
+
+namespace bowline {
+
+// Finds tokens in text: from left to right, the longest that begins at a place.
+class AddedTokens {
+ public:
+  // `content` is looked for and becomes `token`.
+  void Add(std::string content, AddedToken token);
+  bool empty() const { return tokens_.empty(); }
+
+  // Calls `found` with all of `text` in parts: -1 and text without tokens, or the id of a token and its text. Without
+  // `special`, special tokens are text.
+  absl::Status Split(absl::string_view text, bool special,
+                     absl::FunctionRef<absl::Status(int32_t id, absl::string_view part)> found) const;
+
+ private:
+  // The token of the longest beginning of `text`, and its size.
+  std::pair<const AddedToken*, size_t> Match(absl::string_view text) const;
+
+  std::vector<AddedToken> tokens_;
+  // A trie: from a node and a byte to a node. Node 0 is the root.
+  absl::flat_hash_map<uint64_t, uint32_t> edges_;
+  std::vector<int32_t> token_of_node_ = {-1};
+  std::array<bool, 256> first_bytes_ = {};
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TEXT_ADDED_TOKENS_H_

@@ -1,0 +1,40 @@
+#ifndef BOWLINE_RUNTIME_TEXT_EXPRESSION_H_
+#define BOWLINE_RUNTIME_TEXT_EXPRESSION_H_
+
+// Expressions that split text, written for Oniguruma and executed by PCRE2.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/status.h"
+
+struct pcre2_real_code_8;
+
+namespace bowline {
+
+// The same expression for PCRE2. Syntax whose meaning differs between the two, or that no tokenizer needs, is refused.
+absl::StatusOr<std::string> TranslateExpression(absl::string_view expression);
+
+class Expression {
+ public:
+  static absl::StatusOr<Expression> Compile(const std::string& expression);
+
+  // Calls `match` with the bounds of each match in `text`, which is UTF-8, from left to right. An expression that takes
+  // too many steps is kInvalidArgument.
+  absl::Status ForEachMatch(absl::string_view text,
+                            absl::FunctionRef<absl::Status(size_t begin, size_t end)> match) const;
+
+ private:
+  struct Deleter {
+    void operator()(pcre2_real_code_8* code) const;
+  };
+  std::string source_;
+  std::unique_ptr<pcre2_real_code_8, Deleter> code_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TEXT_EXPRESSION_H_

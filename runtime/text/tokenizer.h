@@ -1,0 +1,99 @@
+#ifndef BOWLINE_RUNTIME_TEXT_TOKENIZER_H_
+#define BOWLINE_RUNTIME_TEXT_TOKENIZER_H_
+
+// Text to tokens and back.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/text/added_tokens.h"
+#include "runtime/text/definition.h"
+#include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/vocabulary.h"
+
+namespace bowline {
+
+struct EncodeOptions {
+  bool add_special = true;    // what the tokenizer puts around a text, as a begin token
+  bool parse_special = true;  // special tokens in the text are tokens; otherwise they are text like any other
+};
+
+// May be used by several threads.
+class Tokenizer {
+ public:
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerDefinition definition);
+
+  // `text` is UTF-8, of less than 1 GiB.
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text, const EncodeOptions& options = {}) const;
+
+  // UTF-8; what is none in the tokens is U+FFFD. Ids without a token are nothing.
+  std::string Decode(absl::Span<const int32_t> ids, bool skip_special = false) const;
+
+  // All ids are below.
+  int32_t vocabulary_size() const { return static_cast<int32_t>(vocabulary_.size()); }
+  // -1: there is none.
+  int32_t begin_token() const { return definition_.begin; }
+  int32_t end_token() const { return definition_.end; }
+  int32_t pad_token() const { return definition_.pad; }
+  // Whether `add_special` puts the begin token in front.
+  bool adds_begin_token() const;
+  bool IsSpecial(int32_t id) const { return id >= 0 && id < vocabulary_size() && special_[static_cast<size_t>(id)]; }
+  // "" for ids without a token.
+  absl::string_view token(int32_t id) const;
+  // The contents of the added tokens, in the order of the file.
+  std::vector<std::string> AddedContents() const;
+  // The id of a token by its name in the vocabulary; -1: there is none.
+  int32_t Find(absl::string_view token) const { return vocabulary_.Find(token); }
+
+ private:
+  friend class StreamDecoder;
+  struct Encoding;
+
+  explicit Tokenizer(TokenizerDefinition definition) : definition_(std::move(definition)) {}
+  absl::Status CheckIds() const;
+  absl::Status AddAddedTokens();
+  absl::Status EncodeSection(absl::string_view section, bool at_start, Encoding* encoding) const;
+  // Appends the bytes of a token. True where it is a byte by its name, as <0x0A>.
+  bool AppendBytes(int32_t id, bool first, std::string* bytes) const;
+  // How many spaces are no part of the text's beginning.
+  int StrippedSpaces() const;
+
+  TokenizerDefinition definition_;  // without tokens, which `vocabulary_` has, and merges
+  Vocabulary vocabulary_;
+  std::vector<bool> special_;
+  std::unique_ptr<PieceModel> model_;
+  AddedTokens raw_added_;         // found in text as it is
+  AddedTokens normalized_added_;  // found in normalized text
+  PreTokenizer pre_tokenizer_;
+};
+
+// Turns tokens into text as they come. Bytes of a character wait until all of them are there.
+class StreamDecoder {
+ public:
+  // `tokenizer` must outlive this.
+  explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true)
+      : tokenizer_(tokenizer), skip_special_(skip_special), strip_(tokenizer.StrippedSpaces()) {}
+
+  // The text that is complete with `id`; may be empty.
+  std::string Add(int32_t id);
+  // U+FFFD where the last character is not complete; then a new text may begin.
+  std::string Finish();
+
+ private:
+  std::string Take(bool last);
+
+  const Tokenizer& tokenizer_;
+  const bool skip_special_;
+  int strip_;
+  bool first_ = true;
+  std::string pending_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TEXT_TOKENIZER_H_

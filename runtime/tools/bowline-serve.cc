@@ -1,0 +1,195 @@
+// bowline-serve: answers requests of OpenAI's API with a plan that generates.
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "runtime/base/mapped_file.h"
+#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_view.h"
+#include "runtime/plan/semantic_verifier.h"
+#include "runtime/serve/engine.h"
+#include "runtime/serve/http_server.h"
+#include "runtime/serve/model_files.h"
+#include "runtime/serve/service.h"
+#include "runtime/tools/tool_support.h"
+#include "runtime/train/generator.h"
+#include "runtime/train/weights.h"
+
+namespace bowline {
+namespace {
+
+constexpr char kTool[] = "bowline-serve";
+
+constexpr char kFooter[] =
+    R"(The plan is one of bowline-compile --mode generate; --seq is the context that clients have.
+  bowline-compile MODEL.gguf --mode generate --seq 512 -o g.plan
+  bowline-serve g.plan --weights MODEL.gguf
+  curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "The rope", "max_tokens": 8}'
+
+One request is computed at a time; others wait. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
+seconds at most; a second one ends that. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
+
+Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken).)";
+
+struct ServeOptions {
+  std::string plan, weights, driver, driver_path, host = "127.0.0.1", api_key_file, name;
+  uint16_t port = 8000;
+  size_t most_waiting = 128;
+  double drain_timeout_s = 30;
+};
+
+// A key a line.
+absl::StatusOr<std::vector<std::string>> ReadKeys(const std::string& path) {
+  std::vector<std::string> keys;
+  if (path.empty()) return keys;
+  BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const std::string text(file.bytes().begin(), file.bytes().end());
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const absl::string_view key = absl::StripAsciiWhitespace(line);
+    if (!key.empty()) keys.emplace_back(key);
+  }
+  if (keys.empty()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' has no key; write one a line"));
+  return keys;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ServeOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
+  const std::string file = absl::StrCat("'", options.plan, "'");
+  if (RankCount(plan.plan()) != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(file, " is for several ranks; compile it for one"));
+  }
+  if (FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " has no entry that generates; compile the model with --mode generate"));
+  }
+  SessionOptions session_options;
+  session_options.driver = options.driver;
+  session_options.driver_path = options.driver_path;
+  session_options.note = [](absl::string_view note) { absl::FPrintF(stderr, "bowline-serve: note: %s\n", note); };
+  BOWLINE_ASSIGN_OR_RETURN(auto session, Session::Create(std::move(plan), session_options));
+  if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok()) {
+    BOWLINE_RETURN_IF_ERROR(session->Run(*init));
+  }
+  BOWLINE_RETURN_IF_ERROR(LoadWeights(*session, options.weights).status());
+  return session;
+}
+
+// Waits for signals on a thread of its own; all other threads have them blocked.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set_, number);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+
+  // Calls `first` after the first signal, and `last` after a second one, or so many seconds later.
+  void Start(double seconds, std::function<void()> first, std::function<void()> last) {
+    thread_ = std::thread([=, this] {
+      if (!IsStop(sigwaitinfo(&set_, nullptr))) return;
+      first();
+      timespec time;
+      time.tv_sec = static_cast<time_t>(seconds);
+      time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
+      const int number = sigtimedwait(&set_, nullptr, &time);
+      if (number != SIGUSR1) last();
+    });
+  }
+  // SIGUSR1 is ours, for the thread to end.
+  ~Signals() {
+    if (!thread_.joinable()) return;
+    pthread_kill(thread_.native_handle(), SIGUSR1);
+    thread_.join();
+  }
+
+ private:
+  static bool IsStop(int number) { return number == SIGINT || number == SIGTERM; }
+  sigset_t set_;
+  std::thread thread_;
+};
+
+absl::Status Serve(const ServeOptions& options) {
+  Signals signals;
+  BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(options.api_key_file));
+  BOWLINE_ASSIGN_OR_RETURN(const serve::ModelFiles files, serve::OpenModelFiles(options.weights));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(options));
+  BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
+  if (files.tokenizer->vocabulary_size() > generator.vocabulary()) {
+    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", files.tokenizer->vocabulary_size(),
+                                                   " tokens and the plan's model ", generator.vocabulary(),
+                                                   "; give the model's own files as --weights"));
+  }
+  serve::ServedModel model;
+  model.name = options.name.empty() ? files.name : options.name;
+  model.tokenizer = files.tokenizer.get();
+  model.end_tokens = files.end_tokens;
+  model.context = generator.context();
+  model.created = static_cast<int64_t>(std::time(nullptr));
+
+  std::unique_ptr<serve::Service> service;
+  BOWLINE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<serve::HttpServer> server,
+      serve::HttpServer::Listen(options.host, options.port, {}, [&](std::shared_ptr<serve::HttpExchange> exchange) {
+        service->Handle(std::move(exchange));
+      }));
+  serve::Engine engine([&](absl::Span<const int32_t> prompt, const GenerateOptions& generate,
+                           absl::FunctionRef<absl::Status(int32_t)> write,
+                           const std::atomic<bool>& stop) { return generator.Generate(prompt, generate, write, stop); },
+                       options.most_waiting);
+  service = std::make_unique<serve::Service>(model, &engine, std::move(keys));
+  signals.Start(
+      options.drain_timeout_s,
+      [&] {
+        service->SetDraining();
+        engine.Drain([&] { server->Finish(); });
+      },
+      [&] { engine.CancelAll(); });
+  const bool is_v6 = options.host.find(':') != std::string::npos;
+  absl::FPrintF(stderr, "listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", options.host, is_v6 ? "]" : "",
+                server->port());
+  server->Run();
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  PrepareSignals(kTool);
+  CLI::App app("Serves a plan that generates, by OpenAI's API.", kTool);
+  app.footer(kFooter);
+  ServeOptions o;
+  app.add_option("PLAN", o.plan, "Plan of bowline-compile --mode generate")->required();
+  app.add_option("--weights", o.weights,
+                 "GGUF file, or Hugging Face directory, with the weights, the tokenizer and the chat template")
+      ->required();
+  app.add_option("--host", o.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", o.port, "Port; 0: one that is free")->capture_default_str();
+  app.add_option("--api-key-file", o.api_key_file, "File with a key a line; requests need one of them");
+  app.add_option("--served-model-name", o.name, "The model's name for clients; not given: the file's");
+  app.add_option("--max-queue", o.most_waiting, "Requests that may wait; further ones get the status 429")
+      ->capture_default_str();
+  app.add_option("--drain-timeout", o.drain_timeout_s, "Seconds that accepted requests have after a signal")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  app.add_option("--driver", o.driver, "Device driver, as in bowline run; not given: the plan's");
+  app.add_option("--driver-path", o.driver_path, "Folders to look for plugins of drivers in");
+  int exit_code = 0;
+  if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
+  return ReportStatus(kTool, Serve(o));
+}
+
+}  // namespace
+}  // namespace bowline
+
+int main(int argc, char** argv) { return bowline::Main(argc, argv); }

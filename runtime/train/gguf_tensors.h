@@ -1,0 +1,17 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_GGUF_TENSORS_H_
+#define BOWLINE_RUNTIME_TRAIN_GGUF_TENSORS_H_
+
+#include <memory>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/train/stored_tensors.h"
+
+namespace bowline {
+
+// The tensors of a GGUF file under the names of Hugging Face, as f32.
+absl::StatusOr<std::unique_ptr<StoredTensors>> OpenGgufTensors(const std::string& path);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_GGUF_TENSORS_H_

@@ -1,0 +1,202 @@
+#include "runtime/serve/http_server.h"
+
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "test/Unit/Serve/http_client.h"
+
+namespace bowline::serve {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A server on a thread of its own.
+class Serving {
+ public:
+  explicit Serving(HttpServer::Handler handler, HttpLimits limits = {}) {
+    auto server = HttpServer::Listen("127.0.0.1", 0, limits, std::move(handler));
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    thread_ = std::thread([this] { server_->Run(); });
+  }
+  ~Serving() {
+    server_->Stop();
+    thread_.join();
+  }
+  HttpServer& server() { return *server_; }
+  uint16_t port() const { return server_->port(); }
+
+ private:
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+};
+
+void Echo(const std::shared_ptr<HttpExchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  exchange->Reply(200, "text/plain", request.method + " " + request.path + " " + request.body,
+                  {{"X-Kind", std::string(request.header("x-kind"))}});
+}
+
+TEST(HttpServerTest, OneConnectionHasManyRequests) {
+  Serving serving(Echo);
+  HttpClient client(serving.port());
+  client.SendPost("/a?b=c", "hello", "X-Kind: knot\r\n");
+  const std::string first = client.ReadReply();
+  EXPECT_THAT(first, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(first, HasSubstr("X-Kind: knot\r\n"));
+  EXPECT_THAT(first, EndsWith("\r\n\r\nPOST /a hello"));
+  client.SendGet("/b");
+  EXPECT_THAT(client.ReadReply(), EndsWith("GET /b "));
+  // Two at once are answered in their order.
+  client.Send("GET /c HTTP/1.1\r\nHost: x\r\n\r\nGET /d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.ReadReply(), EndsWith("GET /c "));
+  EXPECT_THAT(client.ReadAll(), EndsWith("GET /d "));
+}
+
+TEST(HttpServerTest, AHeadHasNoBody) {
+  Serving serving(Echo);
+  HttpClient client(serving.port());
+  client.Send("HEAD /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), EndsWith("\r\n\r\n"));
+}
+
+TEST(HttpServerTest, StreamsAreChunks) {
+  Serving serving([](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->BeginStream("text/event-stream");
+    for (const char* text : {"one", "", "twentytwentytwenty"}) exchange->Write(text);
+    exchange->EndStream();
+  });
+  HttpClient client(serving.port());
+  for (int i = 0; i < 2; ++i) {
+    client.SendGet("/");
+    const std::string text = client.ReadTo("0\r\n\r\n");
+    EXPECT_THAT(text, HasSubstr("Transfer-Encoding: chunked\r\n"));
+    EXPECT_THAT(text, EndsWith("\r\n\r\n3\r\none\r\n12\r\ntwentytwentytwenty\r\n0\r\n\r\n"));
+  }
+  HttpClient old(serving.port());
+  old.Send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(old.ReadAll(), EndsWith("\r\n\r\nonetwentytwentytwenty"));
+}
+
+TEST(HttpServerTest, WhatIsNoRequestIsRefused) {
+  HttpLimits limits;
+  limits.header_bytes = 200;
+  limits.body_bytes = 10;
+  Serving serving(Echo, limits);
+  for (const auto& [text, status] : {std::pair<std::string, const char*>{"nonsense\r\n\r\n", "HTTP/1.1 400 "},
+                                     {"GET / HTTP/1.1\r\nX: " + std::string(300, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
+                                     {"POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n", "HTTP/1.1 413 "},
+                                     {"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 400 "}}) {
+    HttpClient client(serving.port());
+    client.Send(text);
+    const std::string reply = client.ReadAll();
+    EXPECT_THAT(reply, StartsWith(status)) << text;
+    EXPECT_THAT(reply, HasSubstr("{\"error\":{\"message\":"));
+  }
+  HttpClient client(serving.port());
+  client.SendGet("/still-there");
+  EXPECT_THAT(client.ReadReply(), EndsWith("/still-there "));
+}
+
+TEST(HttpServerTest, AClientThatLeavesIsSeen) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int gone = 0;
+  std::shared_ptr<HttpExchange> kept;
+  {
+    Serving serving([&](std::shared_ptr<HttpExchange> exchange) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      kept = exchange;
+      exchange->OnDisconnect([&] {
+        const std::lock_guard<std::mutex> inner(mutex);
+        ++gone;
+        changed.notify_all();
+      });
+      changed.notify_all();
+    });
+    HttpClient client(serving.port());
+    client.SendGet("/");
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return kept != nullptr; });
+    lock.unlock();
+    client.Close();
+    lock.lock();
+    changed.wait(lock, [&] { return gone == 1; });
+    // What comes too late goes nowhere.
+    kept->Reply(200, "text/plain", "late");
+    kept = nullptr;
+  }
+  EXPECT_EQ(gone, 1);
+}
+
+TEST(HttpServerTest, AHandlerThatDropsARequestClosesTheConnection) {
+  Serving serving([](const std::shared_ptr<HttpExchange>&) {});
+  HttpClient client(serving.port());
+  client.SendGet("/");
+  EXPECT_EQ(client.ReadAll(), "");
+}
+
+TEST(HttpServerTest, AClientThatReadsNothingHoldsNoMoreThanItsLimit) {
+  HttpLimits limits;
+  limits.unread_bytes = 1 << 20;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool gone = false;
+  Serving serving(
+      [&](const std::shared_ptr<HttpExchange>& exchange) {
+        exchange->OnDisconnect([&] {
+          const std::lock_guard<std::mutex> lock(mutex);
+          gone = true;
+          changed.notify_all();
+        });
+        exchange->BeginStream("text/plain");
+        // More than the system keeps for a socket.
+        for (int i = 0; i < 64; ++i) exchange->Write(std::string(1 << 20, 'x'));
+      },
+      limits);
+  HttpClient client(serving.port());
+  client.SendGet("/");
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return gone; });
+}
+
+TEST(HttpServerTest, FinishCompletesRepliesAndEndsTheRest) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<HttpExchange> kept;
+  auto listening = HttpServer::Listen("127.0.0.1", 0, {}, [&](std::shared_ptr<HttpExchange> exchange) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept = std::move(exchange);
+    changed.notify_all();
+  });
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  HttpServer& server = **listening;
+  std::thread thread([&] { server.Run(); });
+  HttpClient idle(server.port()), busy(server.port());
+  busy.SendGet("/");
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return kept != nullptr; });
+  }
+  server.Finish();
+  EXPECT_EQ(idle.ReadAll(), "");
+  kept->Reply(200, "text/plain", "done");
+  EXPECT_THAT(busy.ReadAll(), EndsWith("\r\n\r\ndone"));
+  thread.join();
+  kept = nullptr;
+}
+
+TEST(HttpServerTest, APortThatIsTakenIsNamed) {
+  Serving serving(Echo);
+  const auto second = HttpServer::Listen("127.0.0.1", serving.port(), {}, Echo);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(absl::StrCat("127.0.0.1:", serving.port())));
+}
+
+}  // namespace
+}  // namespace bowline::serve

@@ -1,0 +1,277 @@
+#include "runtime/serve/service.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+#include <thread>
+
+#include "absl/strings/str_split.h"
+#include "runtime/text/tokenizer_parts.h"
+#include "test/Unit/Serve/http_client.h"
+
+namespace bowline::serve {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A token for each printable letter, one for a blank, and one for the end.
+TokenizerParts Letters() {
+  TokenizerParts parts;
+  parts.model = "gpt2";
+  parts.pre_tokenizer = "gpt-2";
+  parts.tokens = {"<|end|>", "\xc4\xa0"};
+  for (char c = '!'; c <= '~'; ++c) parts.tokens.emplace_back(1, c);
+  parts.types.assign(parts.tokens.size(), 1);
+  parts.types[0] = 3;
+  parts.end = 0;
+  return parts;
+}
+
+// A server whose model says the prompt again, backwards, and then the end.
+class ServiceTest : public ::testing::Test {
+ protected:
+  void Start(std::vector<std::string> keys = {}, size_t most_waiting = 4) {
+    auto tokenizer = MakeTokenizer(Letters());
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    tokenizer_ = *std::move(tokenizer);
+    model_.name = "mirror";
+    model_.tokenizer = tokenizer_.get();
+    model_.end_tokens = {0};
+    model_.context = 40;
+    model_.created = 1;
+    model_.render = [](const nlohmann::ordered_json& messages) -> absl::StatusOr<std::string> {
+      std::string text;
+      for (const auto& message : messages)
+        text += message["role"].get<std::string>()[0] + message["content"].get<std::string>();
+      if (text.find('~') != std::string::npos) return absl::InvalidArgumentError("the template refuses '~'");
+      return text;
+    };
+    engine_ = std::make_unique<Engine>(
+        [this](absl::Span<const int32_t> prompt, const GenerateOptions& options,
+               absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop) -> absl::Status {
+          if (gate_.valid()) gate_.wait();
+          if (prompt[0] == 2) return absl::InternalError("the model fails");
+          std::vector<int32_t> text(prompt.rbegin(), prompt.rend());
+          text.push_back(0);
+          for (int64_t i = 0; i < options.max_new_tokens && !stop; ++i) {
+            BOWLINE_RETURN_IF_ERROR(write(text[static_cast<size_t>(i) % text.size()]));
+          }
+          return absl::OkStatus();
+        },
+        most_waiting);
+    service_ = std::make_unique<Service>(model_, engine_.get(), std::move(keys));
+    auto server = HttpServer::Listen(
+        "127.0.0.1", 0, {}, [this](std::shared_ptr<HttpExchange> exchange) { service_->Handle(std::move(exchange)); });
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    thread_ = std::thread([this] { server_->Run(); });
+  }
+
+  void TearDown() override {
+    if (opened_.has_value()) opened_->set_value();
+    engine_.reset();
+    server_->Stop();
+    thread_.join();
+  }
+
+  // Nothing is generated until the gate opens.
+  void CloseGate() { gate_ = opened_.emplace().get_future().share(); }
+
+  std::string Post(const std::string& path, const Json& body, const std::string& headers = "") {
+    HttpClient client(server_->port());
+    client.SendPost(path, body.dump(), headers + "Connection: close\r\n");
+    return client.ReadAll();
+  }
+  static Json BodyOf(const std::string& reply) { return Json::parse(reply.substr(reply.find("\r\n\r\n") + 4)); }
+  // The events of a stream, without chunks' lengths.
+  static std::vector<std::string> EventsOf(const std::string& reply) {
+    std::vector<std::string> events;
+    for (absl::string_view line : absl::StrSplit(reply, "\r\n")) {
+      if (absl::StartsWith(line, "data: ")) events.emplace_back(line.substr(6, line.size() - 8));
+    }
+    return events;
+  }
+
+  ServedModel model_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+  std::optional<std::promise<void>> opened_;
+  std::shared_future<void> gate_;
+};
+
+TEST_F(ServiceTest, Completes) {
+  Start();
+  const std::string reply = Post("/v1/completions", {{"model", "mirror"}, {"prompt", "abc d"}});
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+  const Json body = BodyOf(reply);
+  EXPECT_EQ(body["object"], "text_completion");
+  EXPECT_EQ(body["choices"][0]["text"], "d cba");
+  EXPECT_EQ(body["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(body["usage"], (Json{{"prompt_tokens", 5}, {"completion_tokens", 5}, {"total_tokens", 10}}));
+}
+
+TEST_F(ServiceTest, ChatsAndStreams) {
+  Start();
+  const Json messages = {{{"role", "developer"}, {"content", "be"}},
+                         {{"role", "user"}, {"content", {{{"type", "text"}, {"text", "hi"}}}}}};
+  const Json body =
+      BodyOf(Post("/v1/chat/completions", {{"messages", messages}, {"user", "me"}, {"top_p", 1}, {"n", 1}}));
+  EXPECT_EQ(body["object"], "chat.completion");
+  EXPECT_EQ(body["choices"][0]["message"]["content"], "ihuebs");
+  const auto events = EventsOf(Post("/v1/chat/completions", {{"messages", messages},
+                                                             {"stream", true},
+                                                             {"stream_options", {{"include_usage", true}}},
+                                                             {"max_completion_tokens", 3}}));
+  std::string text;
+  ASSERT_EQ(events.size(), 7u);
+  EXPECT_EQ(Json::parse(events[0])["choices"][0]["delta"]["role"], "assistant");
+  for (int i = 1; i < 4; ++i) text += Json::parse(events[i])["choices"][0]["delta"]["content"].get<std::string>();
+  EXPECT_EQ(text, "ihu");
+  EXPECT_EQ(Json::parse(events[4])["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(Json::parse(events[5])["choices"], Json::array());
+  EXPECT_EQ(Json::parse(events[5])["usage"]["completion_tokens"], 3);
+  EXPECT_EQ(events[6], "[DONE]");
+}
+
+TEST_F(ServiceTest, StopTextsEndAnAnswerAndAreNoPartOfIt) {
+  Start();
+  for (const auto& [stop, expected] : std::vector<std::pair<Json, std::string>>{
+           {"dc", "fe"}, {Json{"xx", "c"}, "fed"}, {Json{"cbx", "ax"}, "fedcba"}, {Json{"fedcba"}, ""}}) {
+    for (const bool stream : {false, true}) {
+      const std::string reply = Post("/v1/completions", {{"prompt", "abcdef"}, {"stop", stop}, {"stream", stream}});
+      std::string text;
+      if (!stream) text = BodyOf(reply)["choices"][0]["text"];
+      for (const std::string& event : EventsOf(reply)) {
+        if (event != "[DONE]") text += Json::parse(event)["choices"][0]["text"].get<std::string>();
+      }
+      EXPECT_EQ(text, expected) << stop << stream;
+    }
+  }
+}
+
+TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
+  Start();
+  const Json user = {{{"role", "user"}, {"content", "hi"}}};
+  const struct {
+    const char* path;
+    Json body;
+    const char *param, *says;
+  } kCases[] = {
+      {"/v1/chat/completions", {{"messages", user}, {"n", 2}}, "n", "does not support this value of 'n'"},
+      {"/v1/chat/completions", {{"messages", user}, {"grammar", "x"}}, "grammar", "the field 'grammar'"},
+      {"/v1/chat/completions", {{"messages", user}, {"max_tokens", 0}}, "max_tokens", "from 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"max_tokens", -1}}, "max_tokens", "from 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"temperature", 2.5}}, "temperature", "from 0 to 2"},
+      {"/v1/chat/completions", {{"messages", user}, {"stream", 1}}, "stream", "not a boolean"},
+      {"/v1/chat/completions",
+       {{"messages", user}, {"stream_options", {{"include_usage", true}}}},
+       "stream_options",
+       "set 'stream'"},
+      {"/v1/chat/completions", {{"messages", Json::array()}}, "messages", "at least one"},
+      {"/v1/chat/completions", {{"messages", {{{"role", "tool"}, {"content", "x"}}}}}, "messages", "the role 'tool'"},
+      {"/v1/chat/completions",
+       {{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}},
+       "messages",
+       "no text"},
+      {"/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "~"}}}}}, "messages", "refuses '~'"},
+      {"/v1/completions", {{"prompt", {"a", "b"}}}, "prompt", "one prompt"},
+      {"/v1/completions", {{"prompt", {1, 96}}}, "prompt", "no token 96"},
+      {"/v1/completions", {{"prompt", ""}}, "prompt", "empty"},
+      {"/v1/completions", {{"prompt", "a"}, {"stop", {"a", "b", "c", "d", "e"}}}, "stop", "more than 4"},
+      {"/v1/completions", {{"prompt", "a"}, {"logprobs", 3}}, "logprobs", "this value of 'logprobs'"},
+      {"/v1/completions", {{"prompt", "a"}, {"model", "other"}}, "model", "there is 'mirror'"},
+      {"/v1/completions", {{"prompt", "a"}, {"max_tokens", 40}}, "prompt", "asks for 40"},
+      {"/v1/completions", {{"prompt", std::string(40, 'a')}}, "prompt", "the prompt has 40"},
+  };
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.body.dump());
+    const std::string reply = Post(test.path, test.body);
+    EXPECT_THAT(reply, StartsWith(std::string("HTTP/1.1 ") + (std::string(test.param) == "model" ? "404" : "400")));
+    const Json error = BodyOf(reply)["error"];
+    EXPECT_EQ(error["param"], test.param);
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(test.says));
+    EXPECT_EQ(error["type"], "invalid_request_error");
+  }
+  EXPECT_EQ(BodyOf(Post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 40}}))["error"]["code"],
+            "context_length_exceeded");
+  HttpClient client(server_->port());
+  client.SendPost("/v1/completions", "{\"prompt\": ", "Connection: close\r\n");
+  EXPECT_THAT(client.ReadAll(), HasSubstr("the body: not valid JSON"));
+}
+
+TEST_F(ServiceTest, KeysAreAsked) {
+  Start({"secret"});
+  for (const char* header : {"", "Authorization: Bearer wrong!\r\n", "Authorization: secret\r\n"}) {
+    const std::string reply = Post("/v1/completions", {{"prompt", "a"}}, header);
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 401 "));
+    EXPECT_EQ(BodyOf(reply)["error"]["code"], "invalid_api_key");
+  }
+  EXPECT_THAT(Post("/v1/completions", {{"prompt", "a"}}, "Authorization: Bearer secret\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  HttpClient client(server_->port());
+  client.SendGet("/health");
+  EXPECT_THAT(client.ReadReply(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(ServiceTest, AFullQueueSaysTryAgainAndCancelledRequestsLeaveNothing) {
+  CloseGate();
+  Start({}, 1);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  const auto send = [&] {
+    clients.push_back(std::make_unique<HttpClient>(server_->port()));
+    clients.back()->SendPost("/v1/completions", Json{{"prompt", "ab"}}.dump());
+  };
+  const auto until = [&](auto holds) {
+    while (!holds(engine_->counts())) std::this_thread::yield();
+  };
+  send();
+  until([](const EngineCounts& c) { return c.running == 1; });
+  send();
+  until([](const EngineCounts& c) { return c.waiting == 1; });
+  const std::string refused = Post("/v1/completions", {{"prompt", "a"}});
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 429 "));
+  EXPECT_THAT(refused, HasSubstr("Retry-After: 1\r\n"));
+  clients.clear();  // both leave
+  opened_->set_value();
+  opened_.reset();
+  until([](const EngineCounts& c) { return c.running + c.waiting == 0; });
+  const EngineCounts counts = engine_->counts();
+  EXPECT_EQ(counts.stopped + counts.cancelled, 2u);
+}
+
+TEST_F(ServiceTest, AFailureIsTheClientsToSee) {
+  Start();
+  const std::string reply = Post("/v1/completions", {{"prompt", "!"}});
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 500 "));
+  EXPECT_EQ(BodyOf(reply)["error"]["message"], "the model fails");
+  EXPECT_EQ(BodyOf(Post("/v1/completions", {{"prompt", "ab"}}))["choices"][0]["text"], "ba");
+}
+
+TEST_F(ServiceTest, ListsModelsAndCounts) {
+  Start();
+  HttpClient client(server_->port());
+  client.SendGet("/v1/models");
+  EXPECT_EQ(BodyOf(client.ReadReply())["data"][0]["id"], "mirror");
+  Post("/v1/completions", {{"prompt", "ab"}});
+  client.SendGet("/metrics");
+  const std::string metrics = client.ReadReply();
+  EXPECT_THAT(metrics, HasSubstr("vllm:prompt_tokens_total 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("vllm:request_success_total{finished_reason=\"stop\"} 1\n"));
+  client.SendGet("/nothing");
+  EXPECT_THAT(client.ReadReply(), HasSubstr("there is no '/nothing'; there are GET /v1/models"));
+  client.SendGet("/v1/completions");
+  EXPECT_THAT(client.ReadReply(), HasSubstr("Allow: POST\r\n"));
+  client.SendPost("/tokenize", Json{{"prompt", "ab c"}}.dump());
+  EXPECT_EQ(BodyOf(client.ReadReply())["count"], 4);
+  service_->SetDraining();
+  client.SendGet("/ready");
+  EXPECT_THAT(client.ReadReply(), StartsWith("HTTP/1.1 503 "));
+}
+
+}  // namespace
+}  // namespace bowline::serve
