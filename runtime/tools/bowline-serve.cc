@@ -20,6 +20,7 @@
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/semantic_verifier.h"
+#include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/model_files.h"
@@ -137,6 +138,14 @@ absl::Status Serve(const ServeOptions& options) {
   model.tokenizer = files.tokenizer.get();
   model.end_tokens = files.end_tokens;
   model.context = generator.context();
+  if (!files.chat_template.empty()) {
+    absl::StatusOr<serve::ChatRenderer> render = serve::MakeChatRenderer(files);
+    if (render.ok()) {
+      model.render = *std::move(render);
+    } else {
+      absl::FPrintF(stderr, "bowline-serve: note: /v1/chat/completions is refused: %s\n", render.status().message());
+    }
+  }
   model.created = static_cast<int64_t>(std::time(nullptr));
 
   std::unique_ptr<serve::Service> service;

@@ -55,7 +55,7 @@ TEST(SessionErrors, UnknownDriver) {
   ExpectRefused(Nothing, absl::StatusCode::kNotFound,
                 "no driver 'tpu'; this build has cpu, null, and libbowline_tpu.so", {.driver = "tpu"});
   ExpectRefused([](fbs::PlanT& p) { p.target->device = "abacus"; }, absl::StatusCode::kNotFound, "no driver 'abacus'");
-  ExpectRefused(Nothing, absl::StatusCode::kInvalidArgument, "the driver 'cpu' has no setting 'seed'; it has none",
+  ExpectRefused(Nothing, absl::StatusCode::kInvalidArgument, "the driver 'cpu' has no setting 'seed'; it has teams",
                 {.driver = "cpu:seed=1"});
 }
 
