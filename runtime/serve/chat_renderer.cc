@@ -22,7 +22,7 @@ std::string FormatNow(const std::string& format) {
 }  // namespace
 
 absl::StatusOr<ChatRenderer> MakeChatRenderer(const ModelFiles& files) {
-  BOWLINE_ASSIGN_OR_RETURN(ChatTemplate parsed, ChatTemplate::Parse(files.chat_template, "the chat template"));
+  BOWLINE_ASSIGN_OR_RETURN(ChatTemplate parsed, ChatTemplate::Parse(files.chat_template, "'chat_template'"));
   return ChatRenderer([chat = std::make_shared<const ChatTemplate>(std::move(parsed)), begin = files.begin_text,
                        end = files.end_text](const OrderedJson& messages) {
     return chat->Render({{"messages", messages},

@@ -109,8 +109,11 @@ class Signals {
       if (number != SIGUSR1) last();
     });
   }
-  // SIGUSR1 is ours, for the thread to end.
-  ~Signals() {
+  ~Signals() { Stop(); }
+
+  // From here on neither is called.
+  void Stop() {
+    // SIGUSR1 is ours, for the thread to end.
     if (!thread_.joinable()) return;
     pthread_kill(thread_.native_handle(), SIGUSR1);
     thread_.join();
@@ -170,6 +173,7 @@ absl::Status Serve(const ServeOptions& options) {
   absl::FPrintF(stderr, "listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", options.host, is_v6 ? "]" : "",
                 server->port());
   server->Run();
+  signals.Stop();
   return absl::OkStatus();
 }
 
