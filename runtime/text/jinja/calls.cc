@@ -130,7 +130,8 @@ Value Evaluator::Method(const Value& self, const std::string& name, const Argume
     if (set == nullptr) {
       if (most != INT64_MAX) return Fail("split with a count needs a separator here");
       std::string word;
-      for (absl::string_view character : Characters(text + " ")) {
+      std::string padded = text + " ";
+      for (absl::string_view character : Characters(padded)) {
         if (!IsSpace(character))
           absl::StrAppend(&word, character);
         else if (!word.empty() && (Step(), !failed()))

@@ -250,12 +250,12 @@ Value Evaluator::Slice(const Node& node) {
   for (int i = 0; i < 3; ++i) {
     Value bound = node.parts[i + 1] == nullptr ? Value::None() : Eval(*node.parts[i + 1]);
     given[i] = !bound.is(Kind::kNone);
-    if (given[i] && !bound.is_integer()) return Fail(absl::StrCat("a slice needs integers, not ", KindName(bound)));
+    if (given[i] && !bound.is_integer()) return Value::Undefined("a slice");
     if (given[i])
       bounds[i] = std::max<int64_t>(-(int64_t{1} << 40), std::min<int64_t>(bound.integer, int64_t{1} << 40));
   }
   if (object.is(Kind::kUndefined)) return Fail("an undefined value has no slices");
-  if (!object.is_sequence() && !object.is(Kind::kString)) return Fail(absl::StrCat(KindName(object), " has no slices"));
+  if (!object.is_sequence() && !object.is(Kind::kString)) return Value::Undefined("a slice");
   std::vector<absl::string_view> characters;
   if (object.is(Kind::kString)) Step(object.string().size() / 16), characters = Characters(object.string());
   int64_t size = static_cast<int64_t>(object.is_sequence() ? object.list->size() : characters.size()), step = bounds[2];

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/text/jinja/evaluator.h"
@@ -113,8 +115,8 @@ Value Evaluator::Filter(const std::string& name, const Value& value, const Argum
     return Value::OfList(std::move(kept));
   }
   if (name == "map") {
-    const Value* attribute = arguments.Get(1000, "attribute");
-    const Value* fallback = arguments.Get(1000, "default");
+    const Value* attribute = arguments.Get(SIZE_MAX, "attribute");
+    const Value* fallback = arguments.Get(SIZE_MAX, "default");
     if (attribute == nullptr && first == nullptr) return Fail("map needs a filter or an attribute");
     if (filters_ > 8) return Fail("filters of map are nested deeper than 8 here");
     ++filters_;
