@@ -39,6 +39,7 @@ AREAS = {
     "communication": "Ranks that are threads, ranks that are processes, what they exchange",
     "devices": "Memory, streams and launches of devices, drivers and how they are found",
     "training": "Steps, optimizer, checkpoints",
+    "text": "Tokenizers and templates",
     "command line": "What tools accept, print and return",
 }
 

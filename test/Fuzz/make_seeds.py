@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes small valid inputs for the fuzz targets of the data formats: make_seeds.py OUTPUT_DIRECTORY"""
+"""Writes small inputs for the fuzz targets of the data formats, most of them valid: make_seeds.py OUTPUT_DIRECTORY"""
 
 import json
 import pathlib
@@ -36,8 +36,13 @@ def tensor(dtype, shape, begin, end):
 
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "Models"
+TEMPLATES = json.loads((MODELS.parent / "Unit/Text/reference/chat-templates.json").read_text(encoding="utf-8"))
 
 SEEDS = {
+    "chat_template_fuzz": {
+        str(number): recorded["source"].encode()
+        for number, recorded in enumerate(TEMPLATES["snippets"] + TEMPLATES["chats"])
+    },
     "config_fuzz": {path.parent.name: path.read_bytes() for path in sorted(MODELS.glob("*/config.json"))},
     "safetensors_fuzz": {
         "empty": safetensors({}),

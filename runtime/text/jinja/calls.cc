@@ -97,7 +97,7 @@ Value Evaluator::Method(const Value& self, const std::string& name, const Argume
       const Value* found = Find(self, *first);
       return found != nullptr ? *found : second != nullptr ? *second : Value::None();
     }
-    Step(self.dict->size());
+    Step(self.dict->size() * (name == "items" ? 3 : 1));
     Value::List elements;
     for (const auto& [key, value] : *self.dict)
       elements.push_back(name == "keys" ? key : name == "values" ? value : Value::OfList({key, value}, Kind::kTuple));
