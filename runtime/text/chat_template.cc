@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/text/jinja/evaluator.h"
 #include "runtime/text/jinja/parser.h"
+#include "runtime/text/jinja/text.h"
 
 namespace bowline {
 
@@ -17,6 +18,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Parse(absl::string_view text, absl::s
   if (text.size() > limits.source_bytes)
     return absl::ResourceExhaustedError(absl::StrCat("template ", name, " has ", text.size(), " bytes, more than the ",
                                                      limits.source_bytes, " that a template may have"));
+  if (!jinja::IsUtf8(text)) return absl::InvalidArgumentError(absl::StrCat("template ", name, " is not UTF-8"));
   auto root = jinja::ParseTemplate(text, {.depth = limits.depth});
   if (!root.ok()) return InTemplate(name, root.status());
   ChatTemplate result;

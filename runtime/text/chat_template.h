@@ -26,6 +26,7 @@ struct ChatTemplateLimits {
   int64_t steps = 1'000'000;    // evaluated nodes, visited elements, and 64 bytes of text each
   size_t text_bytes = 4 << 20;  // of the output and of each string
   int64_t range = 100'000;      // elements of range()
+  int nesting = 100;            // of lists and dicts in each other
 };
 
 class ChatTemplate {

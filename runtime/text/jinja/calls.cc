@@ -37,7 +37,7 @@ Value Evaluator::Call(const Value& function, const Arguments& arguments) {
       elements.push_back(Value::Int(i));
       if (__builtin_add_overflow(i, bounds[2], &i)) break;
     }
-    Step(elements.size() / 16);
+    Step(elements.size());
     return Value::OfList(std::move(elements));
   }
   Value::Dict items;  // namespace or dict
@@ -49,11 +49,13 @@ Value Evaluator::Call(const Value& function, const Arguments& arguments) {
   Value result = Value::OfDict(std::move(items), callable.name == "dict" ? Kind::kDict : Kind::kNamespace);
   for (const auto& [name, value] : arguments.named) {
     Value key = Value::String(name);
-    if (const Value* old = result.Find(key))
-      *const_cast<Value*>(old) = value;
-    else
-      result.dict->emplace_back(std::move(key), value);
+    result.Put(std::move(key), value, steps_);
   }
+  Step(result.dict->size());
+  if (result.is(Kind::kNamespace))
+    for (const auto& item : *result.dict)
+      if (item.second.holds_namespace || item.first.holds_namespace)
+        return Fail("a namespace, or a value that holds one, cannot be put into a namespace here");
   return result;
 }
 
@@ -72,14 +74,15 @@ Value Evaluator::CallMacro(const Callable& macro, const Arguments& arguments) {
                 absl::StatusCode::kResourceExhausted);
   std::string text;
   std::string* out = std::exchange(out_, &text);
-  Scope* scope = std::exchange(scope_, NewScope(macro.scope));
+  int line = line_;
+  Frame frame(*this, macro.scope);
   for (size_t i = 0; i < node.named.size(); ++i) {
     const auto& [name, fallback] = node.named[i];
     const Value* given = arguments.Get(i, name);
     scope_->names[name] = given != nullptr ? *given : fallback != nullptr ? Eval(*fallback) : Value::Undefined(name);
   }
   Execute(node.body);
-  scope_ = scope;
+  line_ = line;
   out_ = out;
   --macros_;
   return Value::String(std::move(text));
@@ -89,12 +92,12 @@ Value Evaluator::Method(const Value& self, const std::string& name, const Argume
   const Value* first = arguments.Get(0, "");
   const Value* second = arguments.Get(1, "");
   if (self.is(Kind::kDict)) {
-    Step(self.dict->size() / 16);
     if (name == "get") {
       if (first == nullptr) return Fail("get needs a key");
-      const Value* found = self.Find(*first);
+      const Value* found = Find(self, *first);
       return found != nullptr ? *found : second != nullptr ? *second : Value::None();
     }
+    Step(self.dict->size() * (name == "items" ? 3 : 1));
     Value::List elements;
     for (const auto& [key, value] : *self.dict)
       elements.push_back(name == "keys" ? key : name == "values" ? value : Value::OfList({key, value}, Kind::kTuple));
@@ -127,18 +130,22 @@ Value Evaluator::Method(const Value& self, const std::string& name, const Argume
     if (set == nullptr) {
       if (most != INT64_MAX) return Fail("split with a count needs a separator here");
       std::string word;
-      for (absl::string_view character : Characters(text + " ")) {
+      std::string padded = text + " ";
+      for (absl::string_view character : Characters(padded)) {
         if (!IsSpace(character))
           absl::StrAppend(&word, character);
-        else if (!word.empty())
+        else if (!word.empty() && (Step(), !failed()))
           parts.push_back(Value::String(std::exchange(word, "")));
       }
       return Value::OfList(std::move(parts));
     }
     if (set->empty()) return Fail("split needs a separator that is not empty");
     size_t begin = 0;
-    for (size_t end; most > 0 && (end = text.find(*set, begin)) != text.npos; --most, begin = end + set->size())
+    for (size_t end; most > 0 && !failed() && (end = FindText(text, *set, begin)) != text.npos; --most) {
+      Step();
       parts.push_back(Value::String(text.substr(begin, end - begin)));
+      begin = end + set->size();
+    }
     parts.push_back(Value::String(text.substr(begin)));
     return Value::OfList(std::move(parts));
   }

@@ -17,9 +17,21 @@ Value Evaluator::Fail(absl::string_view what, absl::StatusCode code) {
 }
 
 void Evaluator::Step(size_t count) {
-  steps_ += static_cast<int64_t>(count);
-  if (steps_ > limits_.steps)
+  steps_ -= static_cast<int64_t>(count);
+  if (steps_ < 0)
     Fail(absl::StrCat("evaluation takes more than ", limits_.steps, " steps"), absl::StatusCode::kResourceExhausted);
+}
+
+bool Evaluator::Same(const Value& left, const Value& right) {
+  bool same = Equal(left, right, steps_);
+  Step(0);
+  return same && !failed();
+}
+
+const Value* Evaluator::Find(const Value& dict, const Value& key) {
+  const Value* found = dict.Find(key, steps_);
+  Step(0);
+  return found;
 }
 
 Value Evaluator::Text(std::string text) {
@@ -45,16 +57,37 @@ void Evaluator::Write(absl::string_view text) {
   absl::StrAppend(out_, text);
 }
 
-Scope* Evaluator::NewScope(Scope* parent) {
-  scopes_.push_back(std::make_unique<Scope>());
-  scopes_.back()->parent = parent;
-  return scopes_.back().get();
+Evaluator::Frame::Frame(Evaluator& evaluator, Scope* parent)
+    : evaluator_(evaluator),
+      outer_(evaluator.scope_),
+      scopes_(evaluator.scopes_.size()),
+      macros_(evaluator.made_macros_) {
+  evaluator.scopes_.push_back(std::make_unique<Scope>());
+  evaluator.scope_ = evaluator.scopes_.back().get();
+  evaluator.scope_->parent = parent;
+}
+
+Evaluator::Frame::~Frame() {
+  evaluator_.scope_ = outer_;
+  if (evaluator_.made_macros_ == macros_) evaluator_.scopes_.resize(scopes_);
+}
+
+Evaluator::Flow Evaluator::Body(const std::vector<std::unique_ptr<Node>>& body) {
+  Frame frame(*this, scope_);
+  return Execute(body);
 }
 
 absl::StatusOr<std::string> Evaluator::Run(const Node& root, const nlohmann::ordered_json& variables) {
   if (!variables.is_object()) return absl::InvalidArgumentError("line 1: the variables are no JSON object");
-  scope_ = NewScope(nullptr);
-  for (const auto& [name, value] : variables.items()) scope_->names[name] = Value::OfJson(value);
+  steps_ = limits_.steps;
+  Frame frame(*this, nullptr);
+  for (const auto& [name, json] : variables.items()) {
+    absl::StatusOr<Value> value = Value::OfJson(json, limits_.nesting);
+    if (!value.ok())
+      return absl::Status(value.status().code(),
+                          absl::StrCat("line 1: the variable '", name, "' holds ", value.status().message()));
+    scope_->names[name] = *std::move(value);
+  }
   std::string out;
   out_ = &out;
   Execute(root.body);
@@ -73,6 +106,8 @@ Evaluator::Flow Evaluator::Execute(const std::vector<std::unique_ptr<Node>>& bod
 Evaluator::Flow Evaluator::Statement(const Node& node) {
   Step();
   line_ = node.line;
+  Level level(*this);
+  if (failed()) return Flow::kNext;
   switch (node.kind) {
     case NodeKind::kData:
       Write(node.text);
@@ -98,30 +133,19 @@ Evaluator::Flow Evaluator::Statement(const Node& node) {
       }
       std::string text;
       std::string* out = std::exchange(out_, &text);
-      Scope* scope = std::exchange(scope_, NewScope(scope_));
-      Flow flow = Execute(node.body);
-      scope_ = scope;
+      Flow flow = Body(node.body);
       out_ = out;
       if (!failed()) Assign(*node.parts[0], Value::String(std::move(text)));
       return flow;
     }
     case NodeKind::kMacro: {
-      auto macro = std::make_shared<Callable>();
-      macro->name = node.text;
-      macro->macro = &node;
-      macro->scope = scope_;
-      Value value;
-      value.kind = Kind::kCallable;
-      value.callable = std::move(macro);
-      scope_->names[node.text] = std::move(value);
+      Step(64);  // it keeps its scopes
+      ++made_macros_;
+      scope_->names[node.text] = Value::OfCallable({.name = node.text, .macro = &node, .scope = scope_});
       break;
     }
-    case NodeKind::kGeneration: {
-      Scope* scope = std::exchange(scope_, NewScope(scope_));
-      Flow flow = Execute(node.body);
-      scope_ = scope;
-      return flow;
-    }
+    case NodeKind::kGeneration:
+      return Body(node.body);
     case NodeKind::kBreak:
       return Flow::kBreak;
     case NodeKind::kContinue:
@@ -141,18 +165,12 @@ void Evaluator::Assign(const Node& target, const Value& value) {
       Fail("only attributes of a namespace can be set");
       return;
     }
-    if (value.is(Kind::kNamespace)) {  // namespaces that hold each other would never be freed
-      Fail("a namespace cannot be put into a namespace here");
+    if (value.holds_namespace) {  // namespaces that hold each other would never be freed
+      Fail("a namespace, or a value that holds one, cannot be put into a namespace here");
       return;
     }
-    Value key = Value::String(target.text);
-    Step(object.dict->size() / 16);
-    for (auto& [name, old] : *object.dict)
-      if (Equal(name, key)) {
-        old = value;
-        return;
-      }
-    object.dict->emplace_back(std::move(key), value);
+    object.Put(Value::String(target.text), value, steps_);
+    Step(0);
   } else {
     Value::List elements = Iterate(value);
     if (failed()) return;
@@ -166,23 +184,21 @@ void Evaluator::Assign(const Node& target, const Value& value) {
 
 Evaluator::Flow Evaluator::For(const Node& node) {
   Value::List elements = Iterate(Eval(*node.parts[1]));
-  Scope* outer = scope_;
   if (node.parts[2] != nullptr) {
     Value::List kept;
     for (Value& element : elements) {
       if (failed()) break;
-      scope_ = NewScope(outer);
+      Frame frame(*this, scope_);
       Assign(*node.parts[0], element);
       if (!failed() && IsTrue(Eval(*node.parts[2]))) kept.push_back(std::move(element));
     }
-    scope_ = outer;
     elements = std::move(kept);
   }
   if (failed()) return Flow::kNext;
   int64_t size = static_cast<int64_t>(elements.size());
   for (int64_t i = 0; i < size && !failed(); ++i) {
     Step();
-    scope_ = NewScope(outer);
+    Frame frame(*this, scope_);
     Value::Dict loop;
     auto add = [&](const char* name, Value value) { loop.emplace_back(Value::String(name), std::move(value)); };
     add("index", Value::Int(i + 1));
@@ -199,7 +215,6 @@ Evaluator::Flow Evaluator::For(const Node& node) {
     Flow flow = Execute(node.body);
     if (flow == Flow::kBreak) break;
   }
-  scope_ = outer;
   return size == 0 ? Execute(node.otherwise) : Flow::kNext;
 }
 

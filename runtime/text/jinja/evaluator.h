@@ -1,7 +1,8 @@
 #ifndef BOWLINE_RUNTIME_TEXT_JINJA_EVALUATOR_H_
 #define BOWLINE_RUNTIME_TEXT_JINJA_EVALUATOR_H_
 
-// Evaluates templates. It stops at the first error: values that come after it mean nothing.
+// Evaluates templates, which may be hostile: each element that is made or visited is a step. It stops at the first
+// error: values that come after it mean nothing.
 
 #include <map>
 #include <memory>
@@ -41,6 +42,8 @@ class Evaluator {
   bool failed() const { return !status_.ok(); }
   Value Fail(absl::string_view what, absl::StatusCode code = absl::StatusCode::kInvalidArgument);
   void Step(size_t count = 1);
+  bool Same(const Value& left, const Value& right);
+  const Value* Find(const Value& dict, const Value& key);
   Value Text(std::string text);  // a string within the limits
   std::string ToText(const Value& value);
   void Write(absl::string_view text);
@@ -50,7 +53,29 @@ class Evaluator {
   Flow Statement(const Node& node);
   Flow For(const Node& node);
   void Assign(const Node& target, const Value& value);
-  Scope* NewScope(Scope* parent);
+  // While it lives, names are set in a new scope.
+  class Frame {
+   public:
+    Frame(Evaluator& evaluator, Scope* parent);
+    ~Frame();
+
+   private:
+    Evaluator& evaluator_;
+    Scope* outer_;
+    size_t scopes_;
+    int macros_;
+  };
+  // A level of the evaluation, which uses the machine's stack.
+  struct Level {
+    explicit Level(Evaluator& evaluator) : evaluator(evaluator) {
+      if (++evaluator.depth_ > kLevels)
+        evaluator.Fail("the evaluation has too many levels", absl::StatusCode::kResourceExhausted);
+    }
+    ~Level() { --evaluator.depth_; }
+    Evaluator& evaluator;
+  };
+  static constexpr int kLevels = 1000;
+  Flow Body(const std::vector<std::unique_ptr<Node>>& body);
 
   // expressions.cc
   Value Eval(const Node& node);
@@ -76,9 +101,10 @@ class Evaluator {
   const ChatTemplateLimits& limits_;
   const ChatTemplate::Clock& clock_;
   absl::Status status_;
-  int line_ = 1, depth_ = 0, macros_ = 0;
-  int64_t steps_ = 0;
-  std::vector<std::unique_ptr<Scope>> scopes_;  // live until the end, as macros refer to them
+  int line_ = 1, depth_ = 0, macros_ = 0, filters_ = 0;
+  int made_macros_ = 0;
+  int64_t steps_ = 0;                           // that are left
+  std::vector<std::unique_ptr<Scope>> scopes_;  // those that macros refer to live until the end
   Scope* scope_ = nullptr;
   std::string* out_ = nullptr;
 };

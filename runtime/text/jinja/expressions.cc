@@ -19,9 +19,11 @@ static constexpr absl::string_view kTextMethods =
 Value Evaluator::Eval(const Node& node) {
   Step();
   if (failed()) return Value();
-  if (++depth_ > 2000) Fail("an expression has more than 2000 levels");
+  Level level(*this);
   Value value = failed() ? Value() : EvalNode(node);
-  --depth_;
+  if (value.nesting > limits_.nesting)
+    return Fail(absl::StrCat("a value has more than ", limits_.nesting, " levels of lists and dicts in each other"),
+                absl::StatusCode::kResourceExhausted);
   return value;
 }
 
@@ -42,11 +44,7 @@ Value Evaluator::EvalNode(const Node& node) {
       Value dict = Value::OfDict({});
       for (size_t i = 0; i + 1 < node.parts.size() && !failed(); i += 2) {
         Value key = operand(i), value = operand(i + 1);
-        Step(dict.dict->size() / 16);
-        if (const Value* old = dict.Find(key))
-          *const_cast<Value*>(old) = value;
-        else
-          dict.dict->emplace_back(std::move(key), std::move(value));
+        dict.Put(std::move(key), std::move(value), steps_);
       }
       return dict;
     }
@@ -123,35 +121,30 @@ Value Evaluator::Lookup(const std::string& name) {
     if (auto found = scope->names.find(name); found != scope->names.end()) return found->second;
   for (absl::string_view known : {"range", "namespace", "dict", "raise_exception", "strftime_now"})
     if (name == known) {
-      auto function = std::make_shared<Callable>();
-      function->name = name;
-      Value value;
-      value.kind = Kind::kCallable;
-      value.callable = std::move(function);
-      return value;
+      return Value::OfCallable({.name = name});
     }
   return Value::Undefined(name);
 }
 
 bool Evaluator::Holds(absl::string_view sign, const Value& left, const Value& right) {
-  if (sign == "==") return Equal(left, right);
-  if (sign == "!=") return !Equal(left, right);
+  if (sign == "==") return Same(left, right);
+  if (sign == "!=") return !Same(left, right);
   if (absl::EndsWith(sign, "in")) {
     bool found = false;
     if (right.is(Kind::kString)) {
       if (!left.is(Kind::kString))
         Fail(absl::StrCat("'in <string>' needs a string, not ", KindName(left)));
       else
-        Step(right.string().size() / 64), found = absl::StrContains(right.string(), left.string());
+        Step(right.string().size() / 64), found = FindText(right.string(), left.string()) != std::string::npos;
     } else if (right.is(Kind::kDict)) {
-      Step(right.dict->size() / 4);
-      found = right.Find(left) != nullptr;
+      found = Find(right, left) != nullptr;
     } else {
-      for (const Value& element : Iterate(right)) found = found || Equal(element, left);
+      for (const Value& element : Iterate(right)) found = found || Same(element, left);
     }
     return found == (sign == "in");
   }
-  int order = Compare(left, right);
+  int order = Compare(left, right, steps_);
+  Step(0);
   if (order == 2)
     return Fail(absl::StrCat("'", sign, "' has no meaning for ", KindName(left), " and ", KindName(right))), false;
   return sign == "<" ? order < 0 : sign == "<=" ? order <= 0 : sign == ">" ? order > 0 : order >= 0;
@@ -227,30 +220,25 @@ Value Evaluator::Attribute(const Value& object, const std::string& name) {
   bool method = (object.is(Kind::kDict) && (name == "get" || name == "items" || name == "keys" || name == "values")) ||
                 (object.is(Kind::kString) && absl::StrContains(kTextMethods, absl::StrCat(" ", name, " ")));
   if (method) {
-    auto bound = std::make_shared<Callable>();
-    bound->name = name;
-    bound->self = object;
-    Value value;
-    value.kind = Kind::kCallable;
-    value.callable = std::move(bound);
-    return value;
+    return Value::OfCallable({.name = name, .self = object});
   }
   if (object.dict != nullptr)
-    if (const Value* found = object.Find(Value::String(name))) return *found;
+    if (const Value* found = Find(object, Value::String(name))) return *found;
   return Value::Undefined(name);
 }
 
 Value Evaluator::Item(const Value& object, const Value& key) {
   if (object.is(Kind::kUndefined)) return Fail(absl::StrCat("'", object.text ? object.string() : "", "' is undefined"));
   if (object.dict != nullptr) {
-    Step(object.dict->size() / 16);
-    if (const Value* found = object.Find(key)) return *found;
+    if (const Value* found = Find(object, key)) return *found;
     return Value::Undefined(ToText(key));
   }
   if (key.is_integer() && (object.is_sequence() || object.is(Kind::kString))) {
-    Value::List elements = Iterate(object);
-    int64_t size = static_cast<int64_t>(elements.size()), i = key.integer < 0 ? key.integer + size : key.integer;
-    if (i >= 0 && i < size) return elements[i];
+    std::vector<absl::string_view> characters;
+    if (object.is(Kind::kString)) Step(object.string().size() / 16), characters = Characters(object.string());
+    int64_t size = static_cast<int64_t>(object.is_sequence() ? object.list->size() : characters.size());
+    int64_t i = key.integer < 0 ? key.integer + size : key.integer;
+    if (i >= 0 && i < size) return object.is_sequence() ? (*object.list)[i] : Text(std::string(characters[i]));
   }
   return Value::Undefined(ToText(key));
 }
@@ -262,13 +250,15 @@ Value Evaluator::Slice(const Node& node) {
   for (int i = 0; i < 3; ++i) {
     Value bound = node.parts[i + 1] == nullptr ? Value::None() : Eval(*node.parts[i + 1]);
     given[i] = !bound.is(Kind::kNone);
-    if (given[i] && !bound.is_integer()) return Fail(absl::StrCat("a slice needs integers, not ", KindName(bound)));
+    if (given[i] && !bound.is_integer()) return Value::Undefined("a slice");
     if (given[i])
       bounds[i] = std::max<int64_t>(-(int64_t{1} << 40), std::min<int64_t>(bound.integer, int64_t{1} << 40));
   }
   if (object.is(Kind::kUndefined)) return Fail("an undefined value has no slices");
-  Value::List elements = Iterate(object);
-  int64_t size = static_cast<int64_t>(elements.size()), step = bounds[2];
+  if (!object.is_sequence() && !object.is(Kind::kString)) return Value::Undefined("a slice");
+  std::vector<absl::string_view> characters;
+  if (object.is(Kind::kString)) Step(object.string().size() / 16), characters = Characters(object.string());
+  int64_t size = static_cast<int64_t>(object.is_sequence() ? object.list->size() : characters.size()), step = bounds[2];
   if (step == 0) return Fail("the step of a slice cannot be zero");
   auto clamp = [&](int64_t i, int64_t low, int64_t high) {
     return std::max(low, std::min(i < 0 ? i + size : i, high));
@@ -277,11 +267,16 @@ Value Evaluator::Slice(const Node& node) {
   int64_t begin = given[0] ? clamp(bounds[0], low, high) : step > 0 ? low : high;
   int64_t end = given[1] ? clamp(bounds[1], low, high) : step > 0 ? high : low;
   Value::List kept;
-  for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) kept.push_back(elements[i]);
-  if (!object.is(Kind::kString)) return Value::OfList(std::move(kept), object.kind);
   std::string text;
-  for (const Value& part : kept) text += part.string();
-  return Text(std::move(text));
+  for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
+    if (object.is_sequence())
+      kept.push_back((*object.list)[i]);
+    else
+      absl::StrAppend(&text, characters[i]);
+  }
+  if (object.is(Kind::kString)) return Text(std::move(text));
+  Step(kept.size());
+  return Value::OfList(std::move(kept), object.kind);
 }
 
 Value::List Evaluator::Iterate(const Value& value) {
@@ -291,14 +286,14 @@ Value::List Evaluator::Iterate(const Value& value) {
   } else if (value.is(Kind::kDict)) {
     for (const auto& item : *value.dict) elements.push_back(item.first);
   } else if (value.is(Kind::kString)) {
-    Step(value.string().size() / 16);
+    Step(value.string().size());
     if (!failed())
       for (absl::string_view character : Characters(value.string()))
         elements.push_back(Value::String(std::string(character)));
   } else if (!value.is(Kind::kUndefined)) {
     Fail(absl::StrCat(KindName(value), " has no elements"));
   }
-  Step(elements.size() / 16);
+  Step(elements.size());
   return elements;
 }
 

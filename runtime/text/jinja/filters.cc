@@ -1,6 +1,7 @@
+#include <cstdint>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "runtime/text/jinja/evaluator.h"
 #include "runtime/text/jinja/text.h"
 
@@ -49,6 +50,10 @@ Value Evaluator::Filter(const std::string& name, const Value& value, const Argum
   }
   if (name == "length" || name == "count") {
     if (value.is(Kind::kDict)) return Value::Int(static_cast<int64_t>(value.dict->size()));
+    if (value.is(Kind::kString)) {
+      Step(value.string().size() / 16);
+      return Value::Int(static_cast<int64_t>(Characters(value.string()).size()));
+    }
     return Value::Int(static_cast<int64_t>(Iterate(value).size()));
   }
   if (name == "replace") {
@@ -61,7 +66,11 @@ Value Evaluator::Filter(const std::string& name, const Value& value, const Argum
     if (to.size() > from.size() && text.size() / from.size() * (to.size() - from.size()) > limits_.text_bytes)
       return Fail(absl::StrCat("a text has more than ", limits_.text_bytes, " bytes"),
                   absl::StatusCode::kResourceExhausted);
-    return Text(absl::StrReplaceAll(text, {{from, to}}));
+    std::string out;
+    size_t begin = 0;
+    for (size_t at; (at = FindText(text, from, begin)) != text.npos; begin = at + from.size())
+      absl::StrAppend(&out, absl::string_view(text).substr(begin, at - begin), to);
+    return Text(absl::StrCat(out, absl::string_view(text).substr(begin)));
   }
   if (name == "items") {
     if (value.is(Kind::kUndefined)) return Value::OfList({});
@@ -96,6 +105,7 @@ Value Evaluator::Filter(const std::string& name, const Value& value, const Argum
       Value tested = attribute ? Item(element, *first) : element;
       bool holds = IsTrue(tested);
       if (const Value* test = arguments.Get(at, "")) {
+        Step(arguments.values.size());
         Arguments rest;
         for (size_t i = at + 1; i < arguments.values.size(); ++i) rest.values.push_back(arguments.values[i]);
         holds = Test(ToText(*test), tested, rest);
@@ -105,17 +115,21 @@ Value Evaluator::Filter(const std::string& name, const Value& value, const Argum
     return Value::OfList(std::move(kept));
   }
   if (name == "map") {
-    const Value* attribute = arguments.Get(1000, "attribute");
-    const Value* fallback = arguments.Get(1000, "default");
+    const Value* attribute = arguments.Get(SIZE_MAX, "attribute");
+    const Value* fallback = arguments.Get(SIZE_MAX, "default");
     if (attribute == nullptr && first == nullptr) return Fail("map needs a filter or an attribute");
+    if (filters_ > 8) return Fail("filters of map are nested deeper than 8 here");
+    ++filters_;
     Arguments rest;
     for (size_t i = 1; i < arguments.values.size(); ++i) rest.values.push_back(arguments.values[i]);
+    Step(rest.values.size());
     Value::List mapped;
     for (const Value& element : Iterate(value)) {
       if (failed()) break;
       Value result = attribute ? Item(element, *attribute) : Filter(ToText(*first), element, rest);
       mapped.push_back(fallback && result.is(Kind::kUndefined) ? *fallback : std::move(result));
     }
+    --filters_;
     return Value::OfList(std::move(mapped));
   }
   return Fail(absl::StrCat("the filter '", name, "' is not known"));

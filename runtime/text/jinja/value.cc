@@ -1,11 +1,13 @@
 #include "runtime/text/jinja/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/text/jinja/text.h"
 
 namespace bowline::jinja {
 
@@ -43,42 +45,86 @@ Value Value::Undefined(absl::string_view name) {
   value.text = std::make_shared<const std::string>(name);
   return value;
 }
+static void NoteInside(Value& value, const Value& inside) {
+  value.nesting = std::max(value.nesting, inside.nesting + 1);
+  value.holds_namespace = value.holds_namespace || inside.holds_namespace;
+}
+
 Value Value::OfList(List elements, Kind kind) {
   Value value;
   value.kind = kind;
+  value.nesting = 1;
+  for (const Value& element : elements) NoteInside(value, element);
   value.list = std::make_shared<const List>(std::move(elements));
   return value;
 }
 Value Value::OfDict(Dict items, Kind kind) {
   Value value;
   value.kind = kind;
+  value.nesting = 1;
+  value.holds_namespace = kind == Kind::kNamespace;
+  for (const auto& [key, element] : items) {
+    NoteInside(value, key);
+    NoteInside(value, element);
+  }
   value.dict = std::make_shared<Dict>(std::move(items));
   return value;
 }
+Value Value::OfCallable(Callable callable) {
+  Value value;
+  value.kind = Kind::kCallable;
+  NoteInside(value, callable.self);
+  value.callable = std::make_shared<const Callable>(std::move(callable));
+  return value;
+}
 
-Value Value::OfJson(const nlohmann::ordered_json& json) {
+static absl::StatusOr<Value> TextOfJson(const std::string& text) {
+  if (!IsUtf8(text)) return absl::InvalidArgumentError("a text that is not UTF-8");
+  return Value::String(text);
+}
+
+absl::StatusOr<Value> Value::OfJson(const nlohmann::ordered_json& json, int levels) {
   if (json.is_boolean()) return Bool(json.get<bool>());
   if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX) return Float(json.get<double>());
   if (json.is_number_integer()) return Int(json.get<int64_t>());
   if (json.is_number_float()) return Float(json.get<double>());
-  if (json.is_string()) return String(json.get<std::string>());
-  if (json.is_array()) {
-    List elements;
-    for (const auto& element : json) elements.push_back(OfJson(element));
-    return OfList(std::move(elements));
+  if (json.is_string()) return TextOfJson(json.get_ref<const std::string&>());
+  if (json.is_null()) return None();
+  if (!json.is_structured()) return absl::InvalidArgumentError("a value that JSON does not have");
+  if (levels == 0) return absl::ResourceExhaustedError("too many levels of lists and dicts in each other");
+  List elements;
+  Dict items;
+  for (const auto& [key, child] : json.items()) {
+    absl::StatusOr<Value> element = OfJson(child, levels - 1);
+    if (!element.ok()) return element;
+    if (json.is_array()) {
+      elements.push_back(*std::move(element));
+    } else {
+      absl::StatusOr<Value> name = TextOfJson(key);
+      if (!name.ok()) return name;
+      items.emplace_back(*std::move(name), *std::move(element));
+    }
   }
-  if (json.is_object()) {
-    Dict items;
-    for (const auto& [key, element] : json.items()) items.emplace_back(String(key), OfJson(element));
-    return OfDict(std::move(items));
-  }
-  return None();
+  return json.is_array() ? OfList(std::move(elements)) : OfDict(std::move(items));
 }
 
-const Value* Value::Find(const Value& key) const {
-  for (const auto& [name, value] : *dict)
-    if (Equal(name, key)) return &value;
+const Value* Value::Find(const Value& key, int64_t& steps) const {
+  for (const auto& [name, value] : *dict) {
+    if (steps < 0) break;
+    if (Equal(name, key, steps)) return &value;
+  }
   return nullptr;
+}
+
+void Value::Put(Value key, Value element, int64_t& steps) {
+  NoteInside(*this, key);
+  NoteInside(*this, element);
+  for (auto& [name, old] : *dict) {
+    if (!Equal(name, key, steps)) continue;
+    old = std::move(element);
+    return;
+  }
+  dict->emplace_back(std::move(key), std::move(element));
 }
 
 bool IsTrue(const Value& value) {
@@ -103,24 +149,27 @@ bool IsTrue(const Value& value) {
   }
 }
 
-bool Equal(const Value& left, const Value& right) {
+bool Equal(const Value& left, const Value& right, int64_t& steps) {
+  if (--steps < 0) return false;
   if (left.is_integer() && right.is_integer()) return left.integer == right.integer;
   if (left.is_number() && right.is_number()) return left.number() == right.number();
   if (left.kind != right.kind) return false;
   switch (left.kind) {
     case Kind::kString:
+      if (left.text->size() != right.text->size()) return false;
+      steps -= static_cast<int64_t>(left.text->size() / 64);
       return *left.text == *right.text;
     case Kind::kList:
     case Kind::kTuple:
       if (left.list->size() != right.list->size()) return false;
       for (size_t i = 0; i < left.list->size(); ++i)
-        if (!Equal((*left.list)[i], (*right.list)[i])) return false;
+        if (!Equal((*left.list)[i], (*right.list)[i], steps)) return false;
       return true;
     case Kind::kDict:
       if (left.dict->size() != right.dict->size()) return false;
       for (const auto& [key, value] : *left.dict) {
-        const Value* other = right.Find(key);
-        if (other == nullptr || !Equal(value, *other)) return false;
+        const Value* other = right.Find(key, steps);
+        if (other == nullptr || !Equal(value, *other, steps)) return false;
       }
       return true;
     case Kind::kNamespace:
@@ -132,19 +181,20 @@ bool Equal(const Value& left, const Value& right) {
   }
 }
 
-int Compare(const Value& left, const Value& right) {
-  if (left.is_integer() && right.is_integer())
-    return left.integer < right.integer ? -1 : left.integer > right.integer ? 1 : 0;
-  if (left.is_number() && right.is_number())
-    return left.number() < right.number() ? -1 : left.number() > right.number() ? 1 : 0;
+int Compare(const Value& left, const Value& right, int64_t& steps) {
+  if (--steps < 0) return 0;
+  auto order = [](auto a, auto b) { return a < b ? -1 : a > b ? 1 : 0; };
+  if (left.is_integer() && right.is_integer()) return order(left.integer, right.integer);
+  if (left.is_number() && right.is_number()) return order(left.number(), right.number());
   if (left.is(Kind::kString) && right.is(Kind::kString)) {
-    int order = left.text->compare(*right.text);  // UTF-8 keeps the order of code points
-    return order < 0 ? -1 : order > 0 ? 1 : 0;
+    steps -= static_cast<int64_t>(std::min(left.text->size(), right.text->size()) / 64);
+    return order(left.text->compare(*right.text), 0);  // UTF-8 keeps the order of code points
   }
   if (left.is_sequence() && left.kind == right.kind) {
     for (size_t i = 0; i < left.list->size() && i < right.list->size(); ++i)
-      if (int order = Compare((*left.list)[i], (*right.list)[i]); order != 0) return order;
-    return Compare(Value::Int(left.list->size()), Value::Int(right.list->size()));
+      if (!Equal((*left.list)[i], (*right.list)[i], steps))
+        return steps < 0 ? 0 : Compare((*left.list)[i], (*right.list)[i], steps);
+    return order(left.list->size(), right.list->size());
   }
   return 2;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace bowline::jinja {
@@ -31,6 +32,8 @@ struct Value {
   std::shared_ptr<const List> list;         // of kTuple, too
   std::shared_ptr<Dict> dict;               // of kNamespace, too: the only value that templates may change
   std::shared_ptr<const Callable> callable;
+  int nesting = 0;               // levels of lists and dicts below, when the value was made
+  bool holds_namespace = false;  // at any level
 
   static Value None();
   static Value Bool(bool value);
@@ -40,7 +43,9 @@ struct Value {
   static Value Undefined(absl::string_view name);
   static Value OfList(List value, Kind kind = Kind::kList);
   static Value OfDict(Dict value, Kind kind = Kind::kDict);
-  static Value OfJson(const nlohmann::ordered_json& json);
+  static Value OfCallable(Callable callable);
+  // Refuses what is nested deeper than `levels`, and text that is not UTF-8.
+  static absl::StatusOr<Value> OfJson(const nlohmann::ordered_json& json, int levels);
 
   bool is(Kind other) const { return kind == other; }
   bool is_sequence() const { return kind == Kind::kList || kind == Kind::kTuple; }
@@ -48,21 +53,24 @@ struct Value {
   bool is_number() const { return is_integer() || kind == Kind::kFloat; }
   double number() const { return kind == Kind::kFloat ? real : static_cast<double>(integer); }
   const std::string& string() const { return *text; }
-  const Value* Find(const Value& key) const;  // of a dict or a namespace; null where it has no such key
+  // Of a dict or a namespace; null where it has no such key. `steps` as for Equal.
+  const Value* Find(const Value& key, int64_t& steps) const;
+  void Put(Value key, Value element, int64_t& steps);
 };
 
 // A macro with the scope that it was defined in, a method with its object, or a function of the environment.
 struct Callable {
   std::string name;
-  Value self;
+  Value self = {};
   const Node* macro = nullptr;
   Scope* scope = nullptr;
 };
 
 bool IsTrue(const Value& value);
-bool Equal(const Value& left, const Value& right);
+// Take one of `steps` for each element and for 64 bytes of text. A result means nothing where `steps` is negative.
+bool Equal(const Value& left, const Value& right, int64_t& steps);
 // -1, 0, 1, or 2 where the two have no order.
-int Compare(const Value& left, const Value& right);
+int Compare(const Value& left, const Value& right, int64_t& steps);
 absl::string_view KindName(const Value& value);
 
 // str(value) and repr(value). Texts stop growing at `limit` bytes, and are then longer than it.
