@@ -39,7 +39,8 @@ AREAS = {
     "communication": "Ranks that are threads, ranks that are processes, what they exchange",
     "devices": "Memory, streams and launches of devices, drivers and how they are found",
     "training": "Steps, optimizer, checkpoints",
-    "text": "Tokenizers",
+    "text": "Tokenizers and templates",
+    "serving": "Serving",
     "command line": "What tools accept, print and return",
 }
 

@@ -109,7 +109,7 @@ void Service::Complete(std::shared_ptr<HttpExchange> exchange, bool chat) {
     }
   } else {
     if (chat && model_.render == nullptr) {
-      return Refuse(*exchange, ErrorOf(400, "the model has no chat template; use /v1/completions"));
+      return Refuse(*exchange, ErrorOf(400, "the model has no chat template that is understood; use /v1/completions"));
     }
     absl::StatusOr<std::string> text = chat ? model_.render(request.messages) : std::get<std::string>(request.prompt);
     if (!text.ok()) return Refuse(*exchange, ErrorOf(400, std::string(text.status().message()), "", "messages"));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/serve/api_request.h"
+#include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/text/tokenizer.h"
@@ -19,9 +20,8 @@ namespace bowline::serve {
 struct ServedModel {
   std::string name;
   const Tokenizer* tokenizer = nullptr;
-  // The text of a conversation, up to where the assistant's answer begins. kInvalidArgument for one that the template
-  // refuses. Null where the model has no template.
-  std::function<absl::StatusOr<std::string>(const nlohmann::ordered_json& messages)> render;
+  // Null where the model has no template that is understood.
+  ChatRenderer render;
   std::vector<int32_t> end_tokens;
   int64_t context = 0;  // tokens of a prompt and its continuation
   int64_t created = 0;  // seconds since 1970

@@ -20,6 +20,7 @@
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/semantic_verifier.h"
+#include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/model_files.h"
@@ -108,8 +109,11 @@ class Signals {
       if (number != SIGUSR1) last();
     });
   }
-  // SIGUSR1 is ours, for the thread to end.
-  ~Signals() {
+  ~Signals() { Stop(); }
+
+  // From here on neither is called.
+  void Stop() {
+    // SIGUSR1 is ours, for the thread to end.
     if (!thread_.joinable()) return;
     pthread_kill(thread_.native_handle(), SIGUSR1);
     thread_.join();
@@ -137,6 +141,14 @@ absl::Status Serve(const ServeOptions& options) {
   model.tokenizer = files.tokenizer.get();
   model.end_tokens = files.end_tokens;
   model.context = generator.context();
+  if (!files.chat_template.empty()) {
+    absl::StatusOr<serve::ChatRenderer> render = serve::MakeChatRenderer(files);
+    if (render.ok()) {
+      model.render = *std::move(render);
+    } else {
+      absl::FPrintF(stderr, "bowline-serve: note: /v1/chat/completions is refused: %s\n", render.status().message());
+    }
+  }
   model.created = static_cast<int64_t>(std::time(nullptr));
 
   std::unique_ptr<serve::Service> service;
@@ -161,6 +173,7 @@ absl::Status Serve(const ServeOptions& options) {
   absl::FPrintF(stderr, "listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", options.host, is_v6 ? "]" : "",
                 server->port());
   server->Run();
+  signals.Stop();
   return absl::OkStatus();
 }
 

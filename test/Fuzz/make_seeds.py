@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes small valid inputs for the fuzz targets of the data formats: make_seeds.py OUTPUT_DIRECTORY"""
+"""Writes small inputs for the fuzz targets of the data formats, most of them valid: make_seeds.py OUTPUT_DIRECTORY"""
 
 import json
 import pathlib
@@ -53,6 +53,7 @@ def tensor(dtype, shape, begin, end):
 
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "Models"
+TEMPLATES = json.loads((MODELS.parent / "Unit/Text/reference/chat-templates.json").read_text(encoding="utf-8"))
 
 
 def tokenizer(text, **parts):
@@ -70,6 +71,10 @@ SEEDS = {
             "type": "Split", "pattern": {"Regex": r"\s+(?!\S)|[^\r\n\p{L}]?\p{L}+"}, "behavior": "MergedWithNext"}),
         "metaspace": tokenizer(b" a b", pre_tokenizer={"type": "Metaspace", "replacement": "_"}, decoder={
             "type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}),
+    },
+    "chat_template_fuzz": {
+        str(number): recorded["source"].encode()
+        for number, recorded in enumerate(TEMPLATES["snippets"] + TEMPLATES["chats"])
     },
     "config_fuzz": {path.parent.name: path.read_bytes() for path in sorted(MODELS.glob("*/config.json"))},
     "gguf_fuzz": {name: gguf(name) for name in ("llama", "qwen2")},

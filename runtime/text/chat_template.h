@@ -1,0 +1,52 @@
+#ifndef BOWLINE_RUNTIME_TEXT_CHAT_TEMPLATE_H_
+#define BOWLINE_RUNTIME_TEXT_CHAT_TEMPLATE_H_
+
+// Chat templates: the part of Jinja that published ones use, as transformers' apply_chat_template sets it up. Templates
+// may be hostile: they change nothing but their own namespaces, and limits bound what they take.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace bowline {
+
+namespace jinja {
+struct Node;
+}
+
+struct ChatTemplateLimits {
+  size_t source_bytes = 256 << 10;
+  int depth = 64;               // of nested expressions and blocks, and of calls of macros
+  int64_t steps = 1'000'000;    // evaluated nodes, visited elements, and 64 bytes of text each
+  size_t text_bytes = 4 << 20;  // of the output and of each string
+  int64_t range = 100'000;      // elements of range()
+  int nesting = 100;            // of lists and dicts in each other
+};
+
+class ChatTemplate {
+ public:
+  // What strftime_now(format) says.
+  using Clock = std::function<std::string(const std::string& format)>;
+
+  // `name` stands in messages.
+  static absl::StatusOr<ChatTemplate> Parse(absl::string_view text, absl::string_view name,
+                                            const ChatTemplateLimits& limits = {});
+  // `variables` is an object: messages, bos_token, add_generation_prompt, tools. Without a clock strftime_now is an
+  // error.
+  absl::StatusOr<std::string> Render(const nlohmann::ordered_json& variables, const Clock& clock = nullptr) const;
+
+ private:
+  std::string name_;
+  ChatTemplateLimits limits_;
+  std::shared_ptr<const jinja::Node> root_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TEXT_CHAT_TEMPLATE_H_

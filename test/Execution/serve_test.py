@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""bowline-serve from end to end: a model with a tokenizer and a chat template behind HTTP, whose answers are those of
+bowline-run; keys, signals, wrong calls."""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+
+import tools
+
+CONTEXT = 29
+TEMPLATE = ("{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }}\n{% endfor %}"
+            "{% if add_generation_prompt %}[assistant] {% endif %}")
+
+
+def byte_alphabet():
+    """The letter that stands for each byte in vocabularies of byte-level encodings (GPT-2's)."""
+    shown = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters, more = {}, 256
+    for byte in range(256):
+        letters[byte] = chr(byte) if byte in shown else chr(more)
+        more += byte not in shown
+    return letters
+
+
+class Serve(tools.ToolTest):
+    def setUp(self):
+        super().setUp()
+        # A trained model whose tokens are bytes, and one more for the end.
+        tools.compile_train("llama-tiny", self.folder / "train.plan")
+        tools.succeed("bowline-run", self.folder / "train.plan", "--data", tools.TOKENS, "--steps", 5, "--save",
+                      self.folder / "saved", "--quiet")
+        self.weights = self.folder / "saved" / "step-00000005"
+        letters = byte_alphabet()
+        vocabulary = {letters[byte]: byte for byte in range(256)}
+        end = {"id": 256, "content": "<|end|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False,
+               "normalized": False}
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+        (self.weights / "tokenizer.json").write_text(json.dumps({
+            "version": "1.0", "truncation": None, "padding": None, "added_tokens": [end], "normalizer": None,
+            "pre_tokenizer": level, "post_processor": level, "decoder": level,
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                      "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary,
+                      "merges": []}}))
+        (self.weights / "tokenizer_config.json").write_text(json.dumps(
+            {"eos_token": "<|end|>", "chat_template": TEMPLATE}))
+        self.plan = self.folder / "g.plan"
+        tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--mode", "generate", "--seq", CONTEXT,
+                      *tools.ONE_THREAD, "-o", self.plan)
+
+    def serve(self, *flags):
+        """A server that is ready, and its port."""
+        server = subprocess.Popen([tools.tool("bowline-serve"), self.plan, "--weights", self.weights, "--port", "0",
+                                   *map(str, flags)], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        line = server.stderr.readline()
+        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
+        self.assertIsNotNone(found, line)
+        return server, int(found[1])
+
+    def ask(self, port, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=tools.TIMEOUT_SECONDS)
+        connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
+        reply = connection.getresponse()
+        text = reply.read().decode()
+        connection.close()
+        return reply.status, text
+
+    def refuse(self, code, says, *arguments):
+        done = tools.start("bowline-serve", *arguments)
+        self.assertEqual(done.returncode, code, done.stderr.decode())
+        self.assertIn(says, done.stderr.decode())
+
+    def run_greedily(self, prompt, count):
+        ids = ",".join(str(byte) for byte in prompt.encode())
+        out = tools.succeed("bowline-run", self.plan, "--weights", self.weights, "--prompt-tokens", ids,
+                            "--max-new-tokens", count, "--temperature", 0, "--quiet")
+        made = [int(token) for token in out.decode().strip().split(",")]
+        if 256 in made:
+            made = made[:made.index(256)]
+        return bytes(made).decode(errors="replace")
+
+    def test_answers_are_those_of_bowline_run(self):
+        server, port = self.serve()
+        expected = self.run_greedily("In the", 8)
+        status, text = self.ask(port, "/v1/completions", {"prompt": "In the", "max_tokens": 8, "temperature": 0})
+        self.assertEqual(status, 200, text)
+        self.assertEqual(json.loads(text)["choices"][0]["text"], expected)
+        status, text = self.ask(port, "/v1/completions", {"prompt": "In the", "max_tokens": 8, "temperature": 0,
+                                                          "stream": True})
+        events = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
+        self.assertEqual(events[-1], "[DONE]")
+        self.assertEqual("".join(json.loads(event)["choices"][0]["text"] for event in events[:-1]), expected)
+        # The template adds what is around a message.
+        status, text = self.ask(port, "/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}],
+                                                               "max_tokens": 3, "temperature": 0})
+        self.assertEqual(status, 200, text)
+        self.assertEqual(json.loads(text)["choices"][0]["message"]["content"],
+                         self.run_greedily("[user] a\n[assistant] ", 3))
+        self.assertEqual(json.loads(text)["usage"]["prompt_tokens"], len("[user] a\n[assistant] "))
+        # The same seed draws the same tokens.
+        body = {"prompt": "In", "max_tokens": 20, "seed": 7}
+        first, second = (self.ask(port, "/v1/completions", body)[1] for _ in range(2))
+        self.assertEqual(json.loads(first)["choices"], json.loads(second)["choices"])
+        status, text = self.ask(port, "/v1/completions", {"prompt": "a" * CONTEXT})
+        self.assertEqual((status, json.loads(text)["error"]["code"]), (400, "context_length_exceeded"))
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
+
+    def test_keys_and_names(self):
+        (self.folder / "keys").write_text("first\n\nsecond\n")
+        _, port = self.serve("--api-key-file", self.folder / "keys", "--served-model-name", "knot")
+        self.assertEqual(self.ask(port, "/v1/models")[0], 401)
+        status, text = self.ask(port, "/v1/models", Authorization="Bearer second")
+        self.assertEqual((status, json.loads(text)["data"][0]["id"]), (200, "knot"))
+        self.assertEqual(self.ask(port, "/health")[0], 200)
+
+    def test_wrong_calls(self):
+        _, port = self.serve()
+        self.refuse(3, f"cannot listen on 127.0.0.1:{port}", self.plan, "--weights", self.weights, "--port", port)
+        self.refuse(1, "no entry that generates", self.folder / "train.plan", "--weights", self.weights)
+        self.refuse(1, "tokenizer.json", self.plan, "--weights", tools.MODELS / "llama-tiny")
+        (self.folder / "keys").write_text("\n")
+        self.refuse(1, "has no key", self.plan, "--weights", self.weights, "--api-key-file", self.folder / "keys")
+        self.refuse(1, "no.plan", self.folder / "no.plan", "--weights", self.weights)
+
+    def test_a_template_that_is_not_understood_is_named(self):
+        (self.weights / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>", "chat_template": "{% x %}"}))
+        server = subprocess.Popen([tools.tool("bowline-serve"), self.plan, "--weights", self.weights, "--port", "0"],
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.assertIn("note: /v1/chat/completions is refused: template 'chat_template', line 1", server.stderr.readline())
+
+
+if __name__ == "__main__":
+    tools.main()
