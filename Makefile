@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
+.PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,11 @@ build: configure  ## Install what is missing and build everything; the tools are
 
 demo: configure  ## Train a small Llama on English text, draw its loss, let it write (a minute and a half of training)
 	@scripts/demo.sh
+
+serve-demo: configure  ## Fetch a small chat model (98 MB), serve it by OpenAI's API, and talk with it in the terminal
+	@scripts/install-packages.sh --list scripts/serve-demo-packages.txt
+	@cmake --build --preset release --target bowline-compile bowline-check bowline-serve
+	@scripts/serve-demo.py
 
 check: packages  ## Build and run every test; the last line is "N passed, N failed, N skipped"
 	@scripts/check.sh $(STEPS)
