@@ -18,7 +18,7 @@ class StopTexts {
  public:
   explicit StopTexts(std::vector<std::string> texts) : texts_(std::move(texts)) {}
 
-  // What of the answer with `piece` is certain to be before a stop text. True in `*found` once there was one.
+  // The part of the answer with `piece` that is certain to be before a stop text. True in `*found` once there was one.
   std::string Add(const std::string& piece, bool* found);
   // The rest, where none came.
   std::string Finish();

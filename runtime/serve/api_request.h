@@ -17,7 +17,7 @@ namespace bowline::serve {
 // Objects of replies have their fields in the order in which they are written.
 using OrderedJson = nlohmann::ordered_json;
 
-// What a client gets instead of a result, in OpenAI's form.
+// The reply in place of a result, in OpenAI's form.
 struct ApiError {
   int status = 400;
   std::string message;

@@ -193,7 +193,7 @@ class Exchange : public HttpExchange {
 
 void Connection::HasRead(error_code error) {
   if (error) {
-    // What can be said to the client is said; all else is a client that left, or was too slow.
+    // An error of the request is answered; any other is a client that left, or was too slow.
     const bool header = error == http::error::header_limit, body = error == http::error::body_limit;
     const bool malformed = error.category() == http::make_error_code(http::error::bad_method).category() &&
                            error != http::error::end_of_stream && error != http::error::partial_message;

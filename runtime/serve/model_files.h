@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_SERVE_MODEL_FILES_H_
 #define BOWLINE_RUNTIME_SERVE_MODEL_FILES_H_
 
-// What a server reads beside the weights: the tokenizer, the chat template, the tokens that end an answer.
+// The files that a server reads beside the weights: the tokenizer, the chat template, the tokens that end an answer.
 
 #include <cstdint>
 #include <memory>

@@ -31,7 +31,7 @@ struct ChatTemplateLimits {
 
 class ChatTemplate {
  public:
-  // What strftime_now(format) says.
+  // The result of strftime_now(format).
   using Clock = std::function<std::string(const std::string& format)>;
 
   // `name` stands in messages.

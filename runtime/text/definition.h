@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TEXT_DEFINITION_H_
 #define BOWLINE_RUNTIME_TEXT_DEFINITION_H_
 
-// What a tokenizer is, apart from the file that says so. Readers of files fill this; Tokenizer::Create checks it.
+// A tokenizer's definition, apart from the file that says so. Readers of files fill this; Tokenizer::Create checks it.
 
 #include <cstdint>
 #include <string>

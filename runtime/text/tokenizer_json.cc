@@ -137,7 +137,7 @@ absl::StatusOr<int32_t> FindSpecial(const nlohmann::json& config, const std::str
       absl::StrCat(path, ": '", key, "' is '", absl::Utf8SafeCEscape(name), "', which tokenizer.json lacks"));
 }
 
-// What `file` of `directory` says and no file before did. A missing file says nothing.
+// Adds the tokens that `file` of `directory` names and no file before did. A missing file says nothing.
 absl::Status ReadNames(const std::string& directory, absl::string_view file, TokenizerDefinition* definition) {
   const std::string path = absl::StrCat(directory, "/", file);
   const absl::StatusOr<nlohmann::json> config = ReadJsonFile(path);

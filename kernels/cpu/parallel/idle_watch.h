@@ -23,7 +23,7 @@ class IdleWatch {
   // The watch of the process, which lives as long as that.
   static IdleWatch& OfProcess();
 
-  // What was seen up to now. Looks go on for 100 ms after each call. `now` is CoarseNow().
+  // The idle time seen up to now. Looks go on for 100 ms after each call. `now` is CoarseNow().
   Idle Ask(int64_t now);
 
  private:

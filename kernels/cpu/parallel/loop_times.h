@@ -8,7 +8,7 @@ namespace bowline::kernels {
 
 // The times that a loop takes a whole team and its caller alone, learned from its runs.
 //
-// What one member of a team has written comes to the others from its processor's cache. Where this takes half a
+// The bytes that one member of a team wrote come to the others from its processor's cache. Where this takes half a
 // microsecond, as on processors that lie far apart, a team takes longer for a short loop than its caller alone does. So
 // of short loops some runs are samples of the way that is not taken otherwise. Long loops, for which a sample would be
 // dear, run on teams.

@@ -6,7 +6,7 @@
 
 namespace bowline::kernels {
 
-// What a thread lacks of a processor: the time that it was awake less the processor time that it was given. Reading the
+// The time that a thread lacks: the time that it was awake less the processor time that it was given. Reading the
 // latter is a system call, so it is read every few milliseconds. Times are nanoseconds. Nothing here reads a clock.
 class ProcessorMeter {
  public:

@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// What a parameter is in a launch with these arguments and that workspace.
+// The value of a parameter in a launch with these arguments and that workspace.
 uint64_t ValueOf(const kernels::cuda::Parameter& parameter, absl::Span<const hal::DeviceAddress> arguments,
                  hal::DeviceAddress scratch);
 

@@ -135,7 +135,7 @@ absl::Status CudaStream::Record(hal::Event& event) {
 absl::Status CudaStream::Wait(const hal::Event& event) {
   if (!event.recorded()) return absl::FailedPreconditionError("a stream waits for an event that no stream recorded");
   const auto& point = static_cast<const CudaEvent&>(event);
-  // What this stream has before is in order anyway.
+  // Earlier commands of this stream are in order anyway.
   if (point.submitted() == done_) return absl::OkStatus();
   const auto fill = [&](Command& command) {
     command.event = point.handle();

@@ -20,7 +20,7 @@ class DeviceActivity {
   };
 
   // For a host that issued commands and then waits for another rank instead of its device, which is not seen here.
-  // Whoever is late goes on after so long in any case.
+  // A late command goes on after so long in any case.
   static constexpr std::chrono::seconds kPatience{2};
 
   // Guards the queues of all devices, and is held for all calls below but AwaitQuiet.

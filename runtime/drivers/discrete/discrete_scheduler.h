@@ -12,7 +12,7 @@
 
 namespace bowline {
 
-// What the seed says of the command at the front of a stream. Each stream draws for its own commands, in their order,
+// The seed's draw for the command at the front of a stream. Each stream draws for its own commands, in their order,
 // so that the draws are the same whatever the others do.
 class Draws {
  public:

@@ -111,7 +111,7 @@ absl::Status DiscreteStream::Wait(const hal::Event& event) {
   if (!awaited.recorded()) {
     return absl::FailedPreconditionError("a stream waits for an event that no stream recorded");
   }
-  // What this stream has before is in order anyway.
+  // Earlier commands of this stream are in order anyway.
   if (awaited.point_.finished == finished_) return absl::OkStatus();
   Command command;
   command.kind = Kind::kWait;

@@ -104,7 +104,7 @@ class DiscreteStream : public hal::Stream, private CommandQueue {
   Draws draws_;
   GridWorkspace workspace_;
   std::vector<void*> pointers_;
-  // What is below is guarded by DeviceActivity's mutex, but for the label of the last Synchronize.
+  // The members below are guarded by DeviceActivity's mutex, but for the label of the last Synchronize.
   std::vector<Command> ring_;
   uint64_t issued_ = 0;
   std::shared_ptr<uint64_t> finished_ = std::make_shared<uint64_t>(0);

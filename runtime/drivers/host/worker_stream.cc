@@ -82,7 +82,7 @@ absl::Status WorkerStream::Record(hal::Event& event) {
 absl::Status WorkerStream::Wait(const hal::Event& event) {
   BOWLINE_RETURN_IF_ERROR(CheckRecorded(event));
   const auto& point = static_cast<const HostEvent&>(event);
-  // What this stream has before is in order anyway.
+  // Earlier commands of this stream are in order anyway.
   if (point.finished() == nullptr || point.finished() == finished_) return absl::OkStatus();
   Command& command = Next(Kind::kWait);
   command.finished = point.finished();

@@ -1,4 +1,4 @@
-// What the device computes of a product's epilogue where its library computes the product alone, on the emulator:
+// The device's part of a product's epilogue where its library computes the product alone, on the emulator:
 // within one rounding of f64.
 
 #include "kernels/cuda/epilogue_program.h"

@@ -262,7 +262,7 @@ TEST(ProcessorMeter, SaysWhatWasTakenOfTheTimeAwake) {
   EXPECT_EQ(meter.Report(1100, 507), 460);
   EXPECT_FALSE(meter.Due(1101));
   EXPECT_EQ(meter.Report(1200, 607), 0);
-  // What the thread was given while it went to sleep is not counted against other times.
+  // Time given to the thread while it went to sleep is not counted against other times.
   meter.Slept(100);
   EXPECT_EQ(meter.Report(1300, 610), 0);
   EXPECT_EQ(meter.Report(1400, 610), 100);

@@ -127,7 +127,7 @@ TEST(HttpServerTest, AClientThatLeavesIsSeen) {
     client.Close();
     lock.lock();
     changed.wait(lock, [&] { return gone == 1; });
-    // What comes too late goes nowhere.
+    // A late reply goes nowhere.
     kept->Reply(200, "text/plain", "late");
     kept = nullptr;
   }
