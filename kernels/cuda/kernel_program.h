@@ -68,7 +68,7 @@ struct LibraryAttention {
 };
 
 struct KernelProgram {
-  size_t scratch_bytes = 0;  // a multiple of 256; the workspace begins at one too
+  size_t scratch_bytes = 0;  // a multiple of 256; the workspace begins at a multiple of 64
   std::vector<DeviceLaunch> launches = {};
   std::vector<LibraryProduct> products = {};  // `matmul` has one, and no launches
   std::optional<LibraryAttention> attention = std::nullopt;

@@ -57,7 +57,8 @@ absl::StatusOr<KernelProgram> MatmulProgram(const Signature& signature) {
   constexpr double kLargeProduct = 1e9;  // floating-point operations
   const double operations = 2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
                             static_cast<double>(shape.n) * static_cast<double>(shape.k);
-  const size_t wanted = size_t{operations >= kLargeProduct ? 32u : 4u} << 20;
+  constexpr size_t kAligned = 256;  // more, for the driver to align the library's workspace in it
+  const size_t wanted = (size_t{operations >= kLargeProduct ? 32u : 4u} << 20) + kAligned;
   LibraryProduct product = {.batch = shape.batch,
                             .m = shape.m,
                             .n = shape.n,

@@ -17,6 +17,8 @@ using kernels::DType;
 using kernels::cuda::LibraryProduct;
 
 constexpr int64_t kArgumentAlignment = 64;  // bytes, of all arguments of a plan
+// The library refuses a workspace at other addresses, even one of no bytes. Plans of other targets align to less.
+constexpr uint64_t kWorkspaceAlignment = 256;  // bytes
 constexpr int kCandidates = 8;
 // Partial sums are added in f32, by a second pass.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -108,6 +110,10 @@ class Gemm::Shape {
     return base + static_cast<uint64_t>(elements) * kernels::SizeOf(dtype);
   }
 
+  static hal::DeviceAddress WorkspaceIn(hal::DeviceAddress scratch) {
+    return (scratch + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  }
+
   absl::Status SetTransposed(cublasLtMatmulDescAttributes_t attribute, bool transposed) {
     const int32_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulDescSetAttribute, operation_, attribute, &operation,
@@ -164,7 +170,9 @@ class Gemm::Shape {
       return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulPreferenceSetAttribute, preference, attribute, &value,
                               sizeof(value));
     };
-    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch_bytes_));
+    constexpr uint64_t kLost = kWorkspaceAlignment - kArgumentAlignment;  // before the first aligned byte, at most
+    const uint64_t workspace_bytes = scratch_bytes_ > kLost ? scratch_bytes_ - kLost : 0;
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes));
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions));
     const auto [a, b, c] = Alignments();
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, calls_.first_is_a ? a : b));
@@ -184,10 +192,11 @@ class Gemm::Shape {
     const auto* first = reinterpret_cast<const void*>(calls_.first_is_a ? at.a : at.b);
     const auto* second = reinterpret_cast<const void*>(calls_.first_is_a ? at.b : at.a);
     auto* result = reinterpret_cast<void*>(at.c);
+    auto* workspace = algorithm.workspace == 0 ? nullptr : reinterpret_cast<void*>(WorkspaceIn(at.scratch));
     const auto call = [&] {
       return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmul, blas_.handle, operation_, &alpha, first, layouts_[0], second,
                               layouts_[1], &beta, result, layouts_[2], result, layouts_[2], &algorithm.algorithm,
-                              reinterpret_cast<void*>(at.scratch), algorithm.workspace, stream);
+                              workspace, algorithm.workspace, stream);
     };
     if (product_.epilogue == nullptr) return call();
     // The addresses are part of the description, which is read when the call is issued.

@@ -1,9 +1,9 @@
 // A stand-in for cuBLASLt (libcublasLt.so.13), for tests of the cuda driver on machines without a card: the functions
 // that it calls, with products as loops in f64 over matrices stored column by column, on the stand-in for the driver.
 // It refuses what cuBLASLt refuses: leading dimensions that are too small, types that a compute type does not have,
-// workspace beyond the limit that was stated, addresses that are less aligned than it was told when it chose the
-// algorithm, algorithms that it chose for another epilogue, epilogues without their vector or matrix, and such matrices
-// with leading dimensions that are no multiple of 8.
+// workspace beyond the limit that was stated or at an address that is no multiple of 256, addresses that are less
+// aligned than it was told when it chose the algorithm, algorithms that it chose for another epilogue, epilogues
+// without their vector or matrix, and such matrices with leading dimensions that are no multiple of 8.
 //
 // BOWLINE_STAND_IN_CUBLASLT_REFUSES names epilogues that it has no algorithm for, as BIAS:f32,DGELU, of which the first
 // one is refused for a result in f32 alone; all names all of them. It says so as BOWLINE_STAND_IN_CUBLASLT_SAYS has it:
@@ -367,6 +367,7 @@ STAND_IN cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t op
   Algorithm own;
   std::memcpy(&own, algorithm, sizeof(own));
   if (own.magic != kMagic || workspace_bytes < own.workspace || c != d) return CUBLAS_STATUS_INVALID_VALUE;
+  if (workspace != nullptr && AlignmentOf(workspace) < kMostAligned) return CUBLAS_STATUS_INVALID_VALUE;
   const Product product = {Of<Operation>(operation),
                            Of<Layout>(first),
                            Of<Layout>(second),

@@ -362,14 +362,14 @@ TEST(CudaProgram, ProductsAreALibrarys) {
   auto program = ProgramOf(signature);
   ASSERT_TRUE(program.ok());
   const LibraryProduct& product = program->products.at(0);
-  EXPECT_EQ(program->scratch_bytes, size_t{32} << 20);
+  EXPECT_EQ(program->scratch_bytes, (size_t{32} << 20) + 256);
   EXPECT_THAT((std::vector<int64_t>{product.batch, product.m, product.n, product.k}),
               ::testing::ElementsAre(1, 512, 1024, 1024));
   EXPECT_THAT(product.a, ::testing::ElementsAre(0, 1024, 1));
   EXPECT_EQ(product.operands, DType::kBF16);
   EXPECT_EQ(product.result, DType::kF32);
   EXPECT_FALSE(product.accumulate);
-  EXPECT_EQ(ProgramOf(Matmul(3, 4, 5, DType::kF32, DType::kF32))->scratch_bytes, size_t{4} << 20);
+  EXPECT_EQ(ProgramOf(Matmul(3, 4, 5, DType::kF32, DType::kF32))->scratch_bytes, (size_t{4} << 20) + 256);
   signature.scratch_limit = 1000;
   EXPECT_EQ(ProgramOf(signature)->scratch_bytes, 768);
   signature.attributes.push_back(Int("accumulate", 1));

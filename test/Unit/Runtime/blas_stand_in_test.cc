@@ -81,10 +81,10 @@ class BlasStandIn : public ::testing::Test {
     return cublasLtMatmulAlgoGetHeuristic(handle_, operation_, layouts_[0], layouts_[1], layouts_[2], layouts_[2],
                                           preference_, 1, &chosen_, &found_);
   }
-  cublasStatus_t Multiply(size_t of_a = 0, size_t of_b = 0, size_t of_c = 0) {
+  cublasStatus_t Multiply(size_t of_a = 0, size_t of_b = 0, size_t of_c = 0, size_t of_workspace = 0) {
     const float one = 1, zero = 0;
     return cublasLtMatmul(handle_, operation_, &one, At(0, of_a), layouts_[0], At(1, of_b), layouts_[1], &zero,
-                          At(2, of_c), layouts_[2], At(2, of_c), layouts_[2], &chosen_.algo, At(5),
+                          At(2, of_c), layouts_[2], At(2, of_c), layouts_[2], &chosen_.algo, At(5, of_workspace),
                           chosen_.workspaceSize, reinterpret_cast<cudaStream_t>(stream_));
   }
 
@@ -121,6 +121,13 @@ TEST_F(BlasStandIn, KnowsTheTypesOfEachComputeType) {
     EXPECT_EQ(found_, takes ? 1 : 0);
     if (takes) EXPECT_EQ(Multiply(), CUBLAS_STATUS_SUCCESS);
   }
+}
+
+TEST_F(BlasStandIn, RefusesAWorkspaceThatIsNotAligned) {
+  Describe({});
+  ASSERT_EQ(Choose(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Multiply(0, 0, 0, 256), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Multiply(0, 0, 0, 64), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 // Of 256 bytes unless it is told less.
