@@ -119,6 +119,25 @@ class RandomSignatures {
             {Out(shape, normal ? Float() : DType::kF32)}};
   }
 
+  Signature Paged(std::string_view kernel) {
+    const int64_t tokens = Extent(512), sequences = UpTo(40), kv = UpTo(4), group = UpTo(8), dim = UpTo(160);
+    const TensorSpec rows = In({sequences + 1}, DType::kI32), lengths = In({sequences}, DType::kI32),
+                     blocks = In({sequences, Extent(512)}, DType::kI32);
+    if (kernel == "sequence_positions") return {"", {}, {rows, lengths, Out({tokens}, DType::kI32)}};
+    const DType cache_type = Float(), own_type = ResultOf(cache_type);
+    TensorSpec cache = In({Extent(1000), UpTo(33), kv, dim}, cache_type);
+    if (kernel == "cache_write") {
+      cache.access = Access::kReadWrite;
+      return {"", {}, {cache, In({tokens, kv, dim}, own_type), rows, lengths, blocks}};
+    }
+    const std::vector<int64_t> query = {tokens, group * kv, dim};
+    Signature s = {"",
+                   {kernels::testing::Float("scale", 0.1)},
+                   {In(query, own_type), cache, cache, rows, lengths, blocks, Out(query, own_type)}};
+    if (Coin()) s.attributes.push_back(Int("window", UpTo(600) - 1));
+    return s;
+  }
+
   // With a count of valid rows in front of the result, or as it is.
   Signature MaybeCounted(std::vector<TensorSpec> arguments) {
     if (Coin()) return {"", {}, std::move(arguments)};
@@ -133,6 +152,7 @@ class RandomSignatures {
     if (kernel == "attention_backward") return Attention(/*backward=*/true);
     if (kernel == "grouped_matmul") return Grouped(/*outer=*/false);
     if (kernel == "grouped_outer") return Grouped(/*outer=*/true);
+    if (kernel == "cache_write" || kernel == "paged_attention" || kernel == "sequence_positions") return Paged(kernel);
     if (kernel == "random_normal") return Random(/*normal=*/true);
     if (kernel == "random_uniform") return Random(/*normal=*/false);
     const int64_t rows = Extent(5000), columns = UpTo(300), tokens = Extent(5000);
@@ -191,9 +211,9 @@ TEST_P(KernelNeeds, AreThoseOfTheKernels) {
     }
     EXPECT_GT(accepted, kRounds / 3) << name;
     EXPECT_GT(refused, 0) << name;
-    const bool needs_none = name == "check_ids" || name == "check_offsets" || name == "fill" || name == "gather_rows" ||
-                            name == "pack_matrix" || name == "rope_angles" || name == "random_normal" ||
-                            name == "random_uniform";
+    const bool needs_none = name == "cache_write" || name == "check_ids" || name == "check_offsets" || name == "fill" ||
+                            name == "gather_rows" || name == "pack_matrix" || name == "rope_angles" ||
+                            name == "random_normal" || name == "random_uniform" || name == "sequence_positions";
     EXPECT_EQ(with_scratch == 0, needs_none) << name;
   }
 }

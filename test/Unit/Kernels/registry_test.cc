@@ -15,7 +15,7 @@ TEST(Registry, IsOrderedAndDescribed) {
 TEST(Registry, UnknownNamesListTheKnown) {
   const auto missing = FindKernel("matmull");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(missing.status().message()), ::testing::HasSubstr("matmul, pack_matrix, random_normal"));
+  EXPECT_THAT(std::string(missing.status().message()), ::testing::HasSubstr("matmul, pack_matrix, paged_attention, random_normal"));
 }
 
 TEST(Registry, EveryKernelRefusesAnEmptySignature) {

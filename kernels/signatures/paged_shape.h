@@ -1,0 +1,39 @@
+#ifndef BOWLINE_KERNELS_SIGNATURES_PAGED_SHAPE_H_
+#define BOWLINE_KERNELS_SIGNATURES_PAGED_SHAPE_H_
+
+// Apart from what reads them off a signature, so that sources that are compiled for an instruction set may include it.
+
+#include <cstdint>
+
+#include "types/element_type.h"
+
+namespace bowline::kernels {
+
+// A cache of keys or values, [blocks, block_size, heads, head_dim], and the batch of sequences that use it:
+// `tokens` rows side by side, of `sequences` sequences, each with a table of `table` blocks.
+struct PagedShape {
+  int64_t tokens, sequences, table;
+  int64_t blocks, block_size, heads, head_dim;
+  ElementType cache;  // one of types/computed_types.h
+};
+
+struct SequencePositionsShape {
+  int64_t tokens, sequences;
+};
+
+struct CacheWriteShape {
+  PagedShape paged;
+  ElementType values;  // the cache's type, or f32
+};
+
+struct PagedAttentionShape {
+  PagedShape paged;
+  int64_t query_heads;  // a multiple of paged.heads
+  ElementType query;    // the cache's type, or f32
+  float scale;
+  int64_t window;  // 0 where it hides nothing, else 1 to table * block_size - 1
+};
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_SIGNATURES_PAGED_SHAPE_H_

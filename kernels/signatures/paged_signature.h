@@ -1,0 +1,22 @@
+#ifndef BOWLINE_KERNELS_SIGNATURES_PAGED_SIGNATURE_H_
+#define BOWLINE_KERNELS_SIGNATURES_PAGED_SIGNATURE_H_
+
+// `sequence_positions`, `cache_write` and `paged_attention`, checked. kernels/cpu/paged/paged_sequences.h says what
+// their operands mean.
+
+#include "kernels/registry/registry.h"
+#include "kernels/signatures/paged_shape.h"
+
+namespace bowline::kernels {
+
+// rows [R+1], lengths [R]; positions [T].
+absl::StatusOr<SequencePositionsShape> ParseSequencePositions(const Signature& signature);
+// cache [N, S, K, D] (read and written), values [T, K, D], rows [R+1], lengths [R], blocks [R, M].
+absl::StatusOr<CacheWriteShape> ParseCacheWrite(const Signature& signature);
+// query [T, H, D], keys and values [N, S, K, D], rows [R+1], lengths [R], blocks [R, M]; out [T, H, D]. Attributes
+// scale, and window, which may be left out or 0.
+absl::StatusOr<PagedAttentionShape> ParsePagedAttention(const Signature& signature);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_SIGNATURES_PAGED_SIGNATURE_H_
