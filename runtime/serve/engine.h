@@ -1,36 +1,26 @@
 #ifndef BOWLINE_RUNTIME_SERVE_ENGINE_H_
 #define BOWLINE_RUNTIME_SERVE_ENGINE_H_
 
-// Continues texts of tokens, one request at a time, in the order in which they came.
+// Continues texts of tokens, as requests that come from other threads.
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
-#include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/train/generator.h"
+#include "runtime/serve/finish_reason.h"
 
 namespace bowline::serve {
-
-enum class FinishReason : uint8_t {
-  kStop,       // an end token, or whoever takes the tokens has what it wants
-  kLength,     // as many tokens as were asked for, or as fit
-  kCancelled,  // the client is gone, or the server stops
-  kFailed,
-};
 
 struct Generation {
   std::vector<int32_t> prompt;  // not empty, and shorter than the context
   int64_t max_new_tokens = 0;   // at least 1
   double temperature = 1;       // 0 is greedy
+  int32_t top_k = 0;            // tokens that there is a choice of; 0: all
+  double top_p = 1;             // their part of the probability; 1: all
   uint64_t seed = 0;
   std::vector<int32_t> end_tokens;
   // Called on the engine's thread with each token that is no end token; false when that is enough.
@@ -39,60 +29,55 @@ struct Generation {
   std::function<void(FinishReason, const absl::Status&)> finish;
 };
 
-// Continues a text; see Generator::Generate.
-using GenerateFunction =
-    std::function<absl::Status(absl::Span<const int32_t> prompt, const GenerateOptions& options,
-                               absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop)>;
-
 struct EngineCounts {
-  uint64_t prompt_tokens = 0, new_tokens = 0;                   // of all requests so far
+  uint64_t prompt_tokens = 0, new_tokens = 0;                   // of all requests that ended
   uint64_t stopped = 0, length = 0, cancelled = 0, failed = 0;  // requests by how they ended
   uint64_t running = 0, waiting = 0;                            // now
+  // Of a paged cache; 0 where the engine has none.
+  uint64_t blocks_used = 0, blocks_total = 0;  // now; blocks that are kept for their tokens alone are not used
+  uint64_t preemptions = 0;
+  uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens of prompts that were looked up, and that were there
+
+  // Counts a request that ended.
+  void AddEnded(FinishReason reason, uint64_t prompt, uint64_t generated) {
+    prompt_tokens += prompt;
+    new_tokens += generated;
+    ++(reason == FinishReason::kStop        ? stopped
+       : reason == FinishReason::kLength    ? length
+       : reason == FinishReason::kCancelled ? cancelled
+                                            : failed);
+  }
 };
 
 // A request that is waiting or running; Cancel ends it.
 class Ticket {
  public:
+  explicit Ticket(Generation generation) : generation_(std::move(generation)) {}
+
   void Cancel() { cancelled_ = true; }
+  bool cancelled() const { return cancelled_; }
+  const Generation& generation() const { return generation_; }
 
  private:
-  friend class Engine;
-  explicit Ticket(Generation generation) : generation_(std::move(generation)) {}
-  Generation generation_;
+  const Generation generation_;
   std::atomic<bool> cancelled_ = false;
 };
 
 class Engine {
  public:
-  // At most `most_waiting` requests wait for the one that runs. `generate` is called on the engine's thread alone.
-  Engine(GenerateFunction generate, size_t most_waiting);
   // Cancels what runs and waits, and waits for it.
-  ~Engine();
+  virtual ~Engine() = default;
 
-  // kResourceExhausted when too many wait, kUnavailable when the engine drains.
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(Generation generation);
+  // kInvalidArgument for what the engine can never compute, kResourceExhausted when too many wait, kUnavailable when
+  // the engine drains.
+  virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(Generation generation) = 0;
 
   // Takes no more requests; `drained` runs on the engine's thread once all have ended.
-  void Drain(std::function<void()> drained);
+  virtual void Drain(std::function<void()> drained) = 0;
   // Cancels what runs and waits.
-  void CancelAll();
+  virtual void CancelAll() = 0;
 
-  EngineCounts counts() const;
-
- private:
-  void Run();
-  void Serve(Ticket& ticket);
-
-  const GenerateFunction generate_;
-  const size_t most_waiting_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<Ticket>> waiting_;
-  std::shared_ptr<Ticket> running_;
-  std::function<void()> drained_;
-  bool drains_ = false, ends_ = false;
-  EngineCounts counts_;
-  std::thread thread_;
+  virtual EngineCounts counts() const = 0;
 };
 
 }  // namespace bowline::serve

@@ -144,6 +144,9 @@ void Service::Complete(std::shared_ptr<HttpExchange> exchange, bool chat) {
   generation.take = [answer](int32_t token) { return answer->Take(token); };
   generation.finish = [answer](FinishReason reason, const absl::Status& status) { answer->Finish(reason, status); };
   auto ticket = engine_->Submit(std::move(generation));
+  if (absl::IsInvalidArgument(ticket.status())) {
+    return Refuse(*exchange, ErrorOf(400, std::string(ticket.status().message())));
+  }
   if (!ticket.ok()) {
     const bool full = absl::IsResourceExhausted(ticket.status());
     ApiError error =
@@ -178,11 +181,19 @@ std::string Service::Models() const {
 std::string Service::Metrics() const {
   const EngineCounts c = engine_->counts();
   std::string text;
-  const auto add = [&](absl::string_view name, absl::string_view type, absl::string_view help, uint64_t value) {
+  const auto add = [&](absl::string_view name, absl::string_view type, absl::string_view help, auto value) {
     absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ", value, "\n");
   };
   add("vllm:num_requests_running", "gauge", "Requests that are computed.", c.running);
   add("vllm:num_requests_waiting", "gauge", "Requests that wait.", c.waiting);
+  if (c.blocks_total > 0) {
+    const double usage = static_cast<double>(c.blocks_used) / static_cast<double>(c.blocks_total);
+    add("vllm:kv_cache_usage_perc", "gauge", "Part of the cache's blocks that requests use, from 0 to 1.", usage);
+    add("vllm:num_preemptions_total", "counter", "Times that a request lost its blocks to another.", c.preemptions);
+    add("vllm:prefix_cache_queries_total", "counter", "Tokens of prompts that the prefix cache was asked for.",
+        c.prefix_queries);
+    add("vllm:prefix_cache_hits_total", "counter", "Tokens of prompts that the prefix cache had.", c.prefix_hits);
+  }
   add("vllm:prompt_tokens_total", "counter", "Tokens of prompts.", c.prompt_tokens);
   add("vllm:generation_tokens_total", "counter", "Tokens that were generated.", c.new_tokens);
   absl::StrAppend(&text, "# HELP vllm:request_success_total Requests by how they ended.\n",

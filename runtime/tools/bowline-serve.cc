@@ -21,9 +21,9 @@
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/serve/chat_renderer.h"
-#include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/model_files.h"
+#include "runtime/serve/sequential_engine.h"
 #include "runtime/serve/service.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/generator.h"
@@ -157,10 +157,11 @@ absl::Status Serve(const ServeOptions& options) {
       serve::HttpServer::Listen(options.host, options.port, {}, [&](std::shared_ptr<serve::HttpExchange> exchange) {
         service->Handle(std::move(exchange));
       }));
-  serve::Engine engine([&](absl::Span<const int32_t> prompt, const GenerateOptions& generate,
-                           absl::FunctionRef<absl::Status(int32_t)> write,
-                           const std::atomic<bool>& stop) { return generator.Generate(prompt, generate, write, stop); },
-                       options.most_waiting);
+  serve::SequentialEngine engine(
+      [&](absl::Span<const int32_t> prompt, const GenerateOptions& generate,
+          absl::FunctionRef<absl::Status(int32_t)> write,
+          const std::atomic<bool>& stop) { return generator.Generate(prompt, generate, write, stop); },
+      options.most_waiting);
   service = std::make_unique<serve::Service>(model, &engine, std::move(keys));
   signals.Start(
       options.drain_timeout_s,

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
+#include "runtime/serve/sequential_engine.h"
 #include "runtime/text/tokenizer_parts.h"
 #include "test/Unit/Serve/http_client.h"
 
@@ -48,7 +49,7 @@ class ServiceTest : public ::testing::Test {
       if (text.find('~') != std::string::npos) return absl::InvalidArgumentError("the template refuses '~'");
       return text;
     };
-    engine_ = std::make_unique<Engine>(
+    engine_ = std::make_unique<SequentialEngine>(
         [this](absl::Span<const int32_t> prompt, const GenerateOptions& options,
                absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop) -> absl::Status {
           if (gate_.valid()) gate_.wait();

@@ -1,4 +1,4 @@
-#include "runtime/serve/engine.h"
+#include "runtime/serve/sequential_engine.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,21 +7,25 @@
 
 namespace bowline::serve {
 
-Engine::Engine(GenerateFunction generate, size_t most_waiting)
+SequentialEngine::SequentialEngine(GenerateFunction generate, size_t most_waiting)
     : generate_(std::move(generate)), most_waiting_(most_waiting), thread_([this] { Run(); }) {}
 
-Engine::~Engine() {
-  CancelAll();
+SequentialEngine::~SequentialEngine() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& ticket : waiting_) ticket->Cancel();
+    if (running_ != nullptr) running_->Cancel();
     drains_ = ends_ = true;
   }
   changed_.notify_all();
   thread_.join();
 }
 
-absl::StatusOr<std::shared_ptr<Ticket>> Engine::Submit(Generation generation) {
-  std::shared_ptr<Ticket> ticket(new Ticket(std::move(generation)));
+absl::StatusOr<std::shared_ptr<Ticket>> SequentialEngine::Submit(Generation generation) {
+  if (generation.top_k != 0 || generation.top_p != 1) {
+    return absl::InvalidArgumentError("this plan computes neither 'top_k' nor 'top_p'; leave them out");
+  }
+  auto ticket = std::make_shared<Ticket>(std::move(generation));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (drains_) return absl::UnavailableError("the server is shutting down");
@@ -34,7 +38,7 @@ absl::StatusOr<std::shared_ptr<Ticket>> Engine::Submit(Generation generation) {
   return ticket;
 }
 
-void Engine::Drain(std::function<void()> drained) {
+void SequentialEngine::Drain(std::function<void()> drained) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     drains_ = true;
@@ -43,13 +47,13 @@ void Engine::Drain(std::function<void()> drained) {
   changed_.notify_all();
 }
 
-void Engine::CancelAll() {
+void SequentialEngine::CancelAll() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& ticket : waiting_) ticket->Cancel();
   if (running_ != nullptr) running_->Cancel();
 }
 
-EngineCounts Engine::counts() const {
+EngineCounts SequentialEngine::counts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   EngineCounts counts = counts_;
   counts.running = running_ == nullptr ? 0 : 1;
@@ -57,7 +61,7 @@ EngineCounts Engine::counts() const {
   return counts;
 }
 
-void Engine::Run() {
+void SequentialEngine::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return !waiting_.empty() || ends_ || (drains_ && drained_ != nullptr); });
@@ -79,13 +83,13 @@ void Engine::Run() {
   }
 }
 
-void Engine::Serve(Ticket& ticket) {
-  const Generation& generation = ticket.generation_;
+void SequentialEngine::Serve(Ticket& ticket) {
+  const Generation& generation = ticket.generation();
   FinishReason reason = FinishReason::kLength;
   uint64_t taken = 0;
   std::atomic<bool> stop = false;
   const auto write = [&](int32_t token) -> absl::Status {
-    if (ticket.cancelled_) {
+    if (ticket.cancelled()) {
       reason = FinishReason::kCancelled;
       stop = true;
       return absl::OkStatus();
@@ -99,7 +103,7 @@ void Engine::Serve(Ticket& ticket) {
     return absl::OkStatus();
   };
   absl::Status status;
-  if (ticket.cancelled_) {
+  if (ticket.cancelled()) {
     reason = FinishReason::kCancelled;
   } else {
     GenerateOptions options;
@@ -112,12 +116,7 @@ void Engine::Serve(Ticket& ticket) {
   if (!status.ok()) reason = FinishReason::kFailed;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    counts_.prompt_tokens += generation.prompt.size();
-    counts_.new_tokens += taken;
-    ++(reason == FinishReason::kStop        ? counts_.stopped
-       : reason == FinishReason::kLength    ? counts_.length
-       : reason == FinishReason::kCancelled ? counts_.cancelled
-                                            : counts_.failed);
+    counts_.AddEnded(reason, generation.prompt.size(), taken);
   }
   generation.finish(reason, status);
 }

@@ -1,0 +1,68 @@
+#ifndef BOWLINE_RUNTIME_SERVE_BATCH_ENGINE_H_
+#define BOWLINE_RUNTIME_SERVE_BATCH_ENGINE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/serve/engine.h"
+#include "runtime/serve/scheduler.h"
+#include "runtime/serve/step_batch.h"
+
+namespace bowline::serve {
+
+// Many requests at a time: a thread that runs the steps of a scheduler one after the other.
+class BatchEngine final : public Engine {
+ public:
+  // `step` is called on the engine's thread alone. A step that fails ends the requests that it had rows of. Errors are
+  // those of Scheduler::Create.
+  static absl::StatusOr<std::unique_ptr<BatchEngine>> Create(CacheShape shape, SchedulerOptions options,
+                                                             StepFunction step);
+  ~BatchEngine() override;
+
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(Generation generation) override;
+  void Drain(std::function<void()> drained) override;
+  void CancelAll() override;
+  EngineCounts counts() const override;
+
+ private:
+  struct Request {
+    std::shared_ptr<Ticket> ticket;
+    uint64_t generated = 0;  // tokens
+  };
+  // A request that ended, and is to be told.
+  struct Ended {
+    std::shared_ptr<Ticket> ticket;
+    FinishReason reason = FinishReason::kStop;
+    absl::Status status;
+  };
+
+  BatchEngine(std::unique_ptr<Scheduler> scheduler, StepFunction step);
+
+  void Run();
+  // Runs a step. The lock is held but while the step runs and while clients are called.
+  void RunStep(const StepBatch& batch, std::unique_lock<std::mutex>& lock);
+  void EndCancelled(std::unique_lock<std::mutex>& lock);
+  // Counts the request's end; the scheduler has forgotten it.
+  Ended End(uint64_t id, FinishReason reason, const absl::Status& status = absl::OkStatus());
+  void Tell(const std::vector<Ended>& ended, std::unique_lock<std::mutex>& lock);
+
+  const StepFunction step_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::map<uint64_t, Request> requests_;  // those that the scheduler has, by its ids
+  std::function<void()> drained_;
+  bool drains_ = false, ends_ = false;
+  EngineCounts counts_;
+  std::thread thread_;
+};
+
+}  // namespace bowline::serve
+
+#endif  // BOWLINE_RUNTIME_SERVE_BATCH_ENGINE_H_
