@@ -8,6 +8,7 @@
 #include "compiler/Check/EntryCheck.h"
 #include "compiler/Check/RaceCheck.h"
 #include "compiler/Check/RunOverlap.h"
+#include "compiler/Check/SequenceCheck.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/plan_writer.h"
@@ -230,6 +231,9 @@ absl::Status PlanChecker::checkEntry(uint32_t index) {
   facts_.aliasing += check.aliasingFacts();
   facts_.reads += check.readFacts();
   facts_.outputs += check.outputFacts();
+  SequenceCheck sequences(timeline_, index);
+  BOWLINE_RETURN_IF_ERROR(sequences.check());
+  facts_.sequences += sequences.facts();
   return absl::OkStatus();
 }
 
@@ -328,6 +332,8 @@ absl::Status PlanChecker::check() {
   prove("initialisation", facts_.reads, "reads follow a write of every byte");
   prove("no clobber", facts_.reads, "reads see their own buffer's values");
   prove("outputs", facts_.outputs, "output tensors are complete at the end");
+  if (facts_.sequences > 0)
+    prove("sequences", facts_.sequences, "operands say where sequences are as callers promise");
   if (overlap.facts() > 0)
     prove("two runs", overlap.facts(), "buffers of ports are those of every other run alone");
   BOWLINE_RETURN_IF_ERROR(checkArenas());

@@ -149,7 +149,7 @@ private:
   /// The order through other ranks for each name of entries for which it was needed; null where it is not known.
   std::map<std::string, std::shared_ptr<const OrderThroughRanks>> throughRanks_;
   struct {
-    uint64_t operands, aliasing, reads, outputs, commands, waits, communicators;
+    uint64_t operands, aliasing, reads, outputs, commands, waits, communicators, sequences;
   } facts_ = {};
 };
 

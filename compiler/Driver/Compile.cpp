@@ -40,7 +40,7 @@ using namespace bowline;
 //===----------------------------------------------------------------------===//
 
 llvm::ArrayRef<CompileMode> bowline::allModes() {
-  static constexpr CompileMode kModes[] = {CompileMode::Train, CompileMode::Generate};
+  static constexpr CompileMode kModes[] = {CompileMode::Train, CompileMode::Generate, CompileMode::Serve};
   return kModes;
 }
 
@@ -50,6 +50,8 @@ StringRef bowline::nameOf(CompileMode mode) {
     return "train";
   case CompileMode::Generate:
     return "generate";
+  case CompileMode::Serve:
+    return "serve";
   }
   llvm_unreachable("modes are those of the list");
 }
@@ -66,6 +68,7 @@ bool bowline::trains(CompileMode mode) {
   case CompileMode::Train:
     return true;
   case CompileMode::Generate:
+  case CompileMode::Serve:
     return false;
   }
   llvm_unreachable("modes are those of the list");
@@ -105,10 +108,10 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
     return invalid("--dtype ", options.dtype, " is not supported; use one of ", NamesOf(&IsComputedIn));
   if (trains(options.mode) && !IsTrainedIn(*dtype))
     return invalid("--dtype ", options.dtype,
-                   " is for --mode generate: small gradients would be lost, for no loss is "
+                   " is for --mode generate and serve: small gradients would be lost, for no loss is "
                    "scaled to keep them; train with one of ",
                    NamesOf(&IsTrainedIn));
-  if (!isIr && options.seq < 1)
+  if (!isIr && options.mode != CompileMode::Serve && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && trains(options.mode) && options.batch < 1)
     return invalid("--batch must be given and at least 1");
@@ -116,7 +119,7 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
   if (options.mapsWeights && trains(options.mode) && options.from < Phase::Fuse) // then the program says it
-    return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
+    return invalid("--map-weights is for plans that only read weights; add --mode generate or serve, or leave it out");
   if (options.threads < 0 || options.threads > kMostThreads)
     return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -170,6 +173,35 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   return result;
 }
 
+/// Bytes of a block in the caches of all layers together.
+static int64_t bytesOfBlock(const hf::ModelConfig &config, const hf::ServeSizes &sizes) {
+  auto element = static_cast<int64_t>(SizeOf(ElementTypeFromName(sizes.cacheType).value_or(ElementType::kF32)));
+  return 2 * config.layers * sizes.blockTokens * config.kvHeads * config.headDim * element;
+}
+
+hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
+                                     std::vector<std::string> &remarks) {
+  hf::ServeSizes sizes;
+  sizes.buckets = options.buckets;
+  sizes.sequences = options.maxBatch;
+  sizes.context = options.maxContext > 0 ? options.maxContext : std::min(config.maxPositions, kDefaultContext);
+  sizes.blockTokens = std::max<int64_t>(options.blockTokens, 1);
+  sizes.cacheType = options.cacheType;
+  sizes.blocks = options.cacheBlocks + 1;
+  if (options.cacheBlocks > 0)
+    return sizes;
+  int64_t most = std::max<int64_t>(kDefaultCacheBytes / bytesOfBlock(config, sizes), sizes.listed());
+  int64_t wanted = std::min<int64_t>(sizes.sequences, int64_t{1} << 20) * sizes.listed();
+  sizes.blocks = std::min(most, wanted) + 1;
+  if (wanted > most)
+    remarks.push_back(absl::StrCat("the cache has ", most, " blocks of ", sizes.blockTokens, " tokens, ",
+                                   most * bytesOfBlock(config, sizes) >> 20, " MiB, and so room for ",
+                                   most * sizes.blockTokens,
+                                   " tokens of all sequences together; choose another size "
+                                   "with --kv-blocks"));
+  return sizes;
+}
+
 /// The graph of a Hugging Face directory or a GGUF file on one of so many microbatches, named after the directory, with
 /// its config.json attached.
 static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
@@ -186,6 +218,10 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   case CompileMode::Generate:
     import.mode = hf::ImportMode::Generate;
     import.batch = 1;
+    break;
+  case CompileMode::Serve:
+    import.mode = hf::ImportMode::Serve;
+    import.serve = serveSizesOf(options, config, remarks);
     break;
   }
   import.seq = options.seq;

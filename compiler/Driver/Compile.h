@@ -30,22 +30,32 @@ class ModuleOp;
 namespace bowline {
 
 /// What a plan does. What differs between modes is a switch over all of them.
-enum class CompileMode { Train, Generate };
+enum class CompileMode { Train, Generate, Serve };
 
 llvm::ArrayRef<CompileMode> allModes();
-/// "train" or "generate", as `--mode` says it.
+/// "train", "generate" or "serve", as `--mode` says it.
 llvm::StringRef nameOf(CompileMode mode);
 std::optional<CompileMode> modeNamed(llvm::StringRef name);
 /// Whether the plan computes steps of training.
 bool trains(CompileMode mode);
 
+/// Tokens of a sequence that is served, at most, and bytes of all caches, where no flag says it.
+inline constexpr int64_t kDefaultContext = 8192, kDefaultCacheBytes = int64_t{1} << 30;
+
 /// Everything that decides what is in a plan. Equal options and inputs give equal plans.
 struct CompileOptions {
   std::string model; // a Hugging Face directory or a .mlir file
   CompileMode mode = CompileMode::Train;
-  int64_t batch = 0;         // sequences per step over all microbatches; a .mlir file has its own
-  int64_t seq = 0;           // positions per sequence; a .mlir file has its own
-  std::string dtype = "f32"; // what is computed in (types/computed_types.h); what is trained is f32
+  int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
+  int64_t seq = 0;   // positions per sequence; a .mlir file has its own
+  // Of serving. 0: as many as fit.
+  std::vector<int64_t> buckets = {1, 8, 64}; // tokens of the steps, ascending
+  int64_t maxBatch = 64;                     // sequences of a step
+  int64_t maxContext = 0;                    // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
+  int64_t blockTokens = 16;                  // tokens of a block of the cache
+  int64_t cacheBlocks = 0; // without the one that holds nothing; 0: for maxBatch contexts within kDefaultCacheBytes
+  std::string cacheType = "f32"; // elements of the cache (types/computed_types.h)
+  std::string dtype = "f32";     // what is computed in (types/computed_types.h); what is trained is f32
 
   std::string optimizer = "adamw"; // or sgd
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;

@@ -13,6 +13,8 @@
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/StrategySource.h"
 #include "compiler/Pipelines/Pipeline.h"
+#include "frontends/hf/ModelConfig.h"
+#include "frontends/hf/PagedCache.h"
 
 namespace bowline {
 
@@ -30,6 +32,10 @@ struct ChosenTarget {
 absl::StatusOr<ChosenTarget> chooseTarget(const CompileOptions &options, mlir::ModuleOp module = nullptr);
 
 PipelineOptions makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen);
+
+/// What a plan for serving has room for. Adds to `remarks` where that is less than was asked for.
+hf::ServeSizes serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
+                            std::vector<std::string> &remarks);
 
 /// Writes into the module what phases after the input may ask it for.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);

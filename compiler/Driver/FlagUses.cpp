@@ -13,7 +13,7 @@
 
 using namespace bowline;
 
-static constexpr std::optional<CompileMode> kTrain = CompileMode::Train, kGenerate = CompileMode::Generate,
+static constexpr std::optional<CompileMode> kTrain = CompileMode::Train, kServe = CompileMode::Serve,
                                             kAnyMode = std::nullopt;
 
 static constexpr FlagUse kFlagUses[] = {
@@ -50,7 +50,13 @@ static constexpr FlagUse kFlagUses[] = {
     {"--kernel-cache", kAnyMode, Phase::Codegen},
     {"--kernel-listing", kAnyMode, Phase::Codegen},
     {"--link", kAnyMode, Phase::Overlap},
-    {"--map-weights", kGenerate, Phase::Hoist},
+    {"--buckets", kServe, Phase::Input},
+    {"--max-batch", kServe, Phase::Input},
+    {"--max-context", kServe, Phase::Input},
+    {"--block-tokens", kServe, Phase::Input},
+    {"--kv-blocks", kServe, Phase::Input},
+    {"--kv-dtype", kServe, Phase::Input},
+    {"--map-weights", kAnyMode, Phase::Hoist},
     {"--runs-in-flight", kTrain, std::nullopt, /*isAboutPlan=*/true},
     {"--report", kAnyMode, std::nullopt, /*isAboutPlan=*/true},
 };
@@ -117,6 +123,8 @@ static llvm::StringRef describe(CompileMode mode) {
     return "computes steps of training";
   case CompileMode::Generate:
     return "has no steps of training and makes one text at a time";
+  case CompileMode::Serve:
+    return "has no steps of training and serves sequences of any length up to --max-context";
   }
   llvm_unreachable("modes are those of the list");
 }
@@ -137,6 +145,8 @@ static std::string whyUnused(const FlagUse &use, const CompileOptions &options) 
 static std::string whyUnusedBesideOthers(llvm::StringRef flag, const CompileOptions &options) {
   if ((flag == "--decay-steps" || flag == "--min-lr") && options.lrSchedule != "cosine")
     return "without --lr-schedule cosine; leave it out, or add that";
+  if (flag == "--seq" && options.mode == CompileMode::Serve && !isOver(*findUse("--mode"), options))
+    return absl::StrCat("with --mode serve, which ", describe(options.mode).str(), "; leave it out");
   if ((flag == "--beta1" || flag == "--beta2" || flag == "--eps" || flag == "--weight-decay") &&
       options.optimizer != "adamw")
     return absl::StrCat("with --optimizer ", options.optimizer, "; leave it out, or use adamw");

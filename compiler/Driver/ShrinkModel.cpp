@@ -100,3 +100,17 @@ SizedModel bowline::shrinkModel(const SizedModel &model, const Strategy &strateg
     small.microbatches = shrunk(model.microbatches, stageRanks, std::min(model.microbatches, 2 * stageRanks));
   return small;
 }
+
+hf::ServeSizes bowline::shrinkServeSizes(const hf::ServeSizes &sizes, int64_t context) {
+  constexpr int64_t kTokens = 4, kSequences = 3, kBlockTokens = 2;
+  hf::ServeSizes small = sizes;
+  small.buckets.clear();
+  for (int64_t bucket : sizes.buckets)
+    if (int64_t fewer = std::min(bucket, kTokens); small.buckets.empty() || small.buckets.back() < fewer)
+      small.buckets.push_back(fewer);
+  small.sequences = std::min(sizes.sequences, kSequences);
+  small.context = context;
+  small.blockTokens = std::min(sizes.blockTokens, kBlockTokens);
+  small.blocks = small.sequences * small.listed() + 1;
+  return small;
+}

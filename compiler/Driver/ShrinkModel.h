@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_DRIVER_SHRINKMODEL_H
 
 #include "frontends/hf/ModelConfig.h"
+#include "frontends/hf/PagedCache.h"
 #include "passes/Strategy/Strategy.h"
 
 namespace bowline {
@@ -41,6 +42,10 @@ int64_t batchRanksOf(const Strategy &strategy);
 /// sequence (hf::Architecture::shortened). Layers and microbatches stay as they are where
 /// the strategy counts them: where it lists stages or patterns, or has a table as schedule.
 SizedModel shrinkModel(const SizedModel &model, const Strategy &strategy);
+
+/// Room for a few sequences of at most `context` tokens, in blocks of which these need several: a step of one token, if
+/// there is such a one, and a step of more.
+hf::ServeSizes shrinkServeSizes(const hf::ServeSizes &sizes, int64_t context);
 
 } // namespace bowline
 

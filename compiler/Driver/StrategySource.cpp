@@ -160,17 +160,17 @@ static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy,
     auto recompute = dyn_cast<dist::RecomputeOp>(line);
     if (isa<dist::MicrobatchesOp, dist::ScheduleOp, dist::BucketBytesOp>(line) || (zero && strategy.zeroLevel > 0) ||
         (recompute && recompute.getActivations() != "none"))
-      return line.emitOpError("is about steps of training, which --mode generate has not; remove it");
+      return line.emitOpError("is about steps of training, which --mode ") << nameOf(mode) << " has not; remove it";
   }
   for (const std::string &axis : strategy.batchAxes)
     if (strategy.getSize(axis) > 1)
       return lines.getMesh().emitOpError("has \"")
-             << axis << "\" of " << strategy.getSize(axis)
-             << " ranks for the batch, and --mode generate has a batch of one; give it one rank";
+             << axis << "\" of " << strategy.getSize(axis) << " ranks for the batch, which --mode " << nameOf(mode)
+             << " does not divide; give it one rank";
   if (strategy.getSize(strategy.stageAxis) > 1)
     return lines.getMesh().emitOpError("has \"")
-           << strategy.stageAxis
-           << "\" for stages of a pipeline, of which --mode generate makes none; give it one rank";
+           << strategy.stageAxis << "\" for stages of a pipeline, of which --mode " << nameOf(mode)
+           << " makes none; give it one rank";
   return success();
 }
 

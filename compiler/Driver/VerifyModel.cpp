@@ -58,8 +58,11 @@ static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const Compile
     return diagnostics.status();
   const Strategy &whole = *read, strategy = shrinkStrategy(whole);
   int64_t microbatches = dist::microbatchesOf(*given), batch = trains ? options.batch / microbatches : 1;
-  SizedModel model{std::move(config), shrinkBatch(batch, batchRanksOf(whole), batchRanksOf(strategy)), options.seq,
-                   microbatches};
+  bool serves = options.mode == CompileMode::Serve;
+  std::vector<std::string> remarks; // which the compilation has made already
+  hf::ServeSizes serve = serves ? serveSizesOf(options, config, remarks) : hf::ServeSizes();
+  SizedModel model{std::move(config), shrinkBatch(batch, batchRanksOf(whole), batchRanksOf(strategy)),
+                   serves ? serve.context : options.seq, microbatches};
   SizedModel small = shrinkModel(model, strategy);
   Subject subject{
       {},
@@ -69,7 +72,9 @@ static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const Compile
     if (many.size != few.size)
       absl::StrAppend(&subject.words, ", ", many.name, "=", few.size, " instead of ", many.size, ",");
   hf::ImportOptions import;
-  import.mode = trains ? hf::ImportMode::Train : hf::ImportMode::Generate;
+  import.mode = trains ? hf::ImportMode::Train : serves ? hf::ImportMode::Serve : hf::ImportMode::Generate;
+  if (serves)
+    import.serve = shrinkServeSizes(serve, small.seq);
   import.batch = small.batch;
   import.seq = small.seq;
   BOWLINE_ASSIGN_OR_RETURN(subject.module, hf::importModel(context, small.config, import));

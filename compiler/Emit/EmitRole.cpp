@@ -296,6 +296,7 @@ private:
     if (auto feeds = op->getAttrOfType<DenseI64ArrayAttr>(kFeedsAttr))
       for (int64_t i = 0; i + 1 < feeds.size(); i += 2)
         entry->feeds.emplace_back(feeds[i], feeds[i + 1]);
+    emitSequences(op, *entry);
     if (entry->in_flight == 2)
       for (auto *ports : {&entry->inputs, &entry->outputs})
         for (const auto &port : *ports)
@@ -303,6 +304,24 @@ private:
     if (op.getOrder() || op.getValues())
       emitCertificate(op, entry->name);
     plan.entries.push_back(std::move(entry));
+  }
+
+  /// A name that no input has becomes a number that the loader refuses.
+  void emitSequences(plan::EntryOp op, fbs::EntryT &entry) {
+    auto sequences = op->getAttrOfType<plan::SequencesAttr>(plan::PlanDialect::kSequencesAttr);
+    if (!sequences)
+      return;
+    auto inputNamed = [&](StringRef name) {
+      auto found = llvm::find_if(entry.inputs, [&](const auto &port) { return port->name == name; });
+      return static_cast<uint32_t>(found - entry.inputs.begin());
+    };
+    entry.sequences = std::make_unique<fbs::SequencesT>();
+    entry.sequences->rows = inputNamed(sequences.getRows());
+    entry.sequences->lengths = inputNamed(sequences.getLengths());
+    entry.sequences->blocks = inputNamed(sequences.getBlocks());
+    entry.sequences->tokens = static_cast<uint32_t>(sequences.getTokens());
+    entry.sequences->block_tokens = static_cast<uint32_t>(sequences.getBlockTokens());
+    entry.sequences->block_count = static_cast<uint32_t>(sequences.getBlockCount());
   }
 
   /// The role's part of the entry's certificate. Whether it proves anything is for the loader to say.

@@ -187,6 +187,12 @@ private:
                                     values(entry.outputs), importOrder(entry.name), importValues(entry.name));
     if (entry.in_flight > 1)
       op->setAttr(kInFlightAttr, builder.getI64IntegerAttr(entry.in_flight));
+    if (const fbs::SequencesT *sequences = entry.sequences.get())
+      op->setAttr(plan::PlanDialect::kSequencesAttr,
+                  plan::SequencesAttr::get(builder.getContext(), entry.inputs[sequences->rows]->name,
+                                           entry.inputs[sequences->lengths]->name,
+                                           entry.inputs[sequences->blocks]->name, sequences->tokens,
+                                           sequences->block_tokens, sequences->block_count));
     SmallVector<int64_t> feeds;
     for (const fbs::Feed &feed : entry.feeds)
       feeds.append({feed.output(), feed.input()});

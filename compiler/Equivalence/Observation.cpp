@@ -80,6 +80,15 @@ const HostTensor &ObservedValues::inputOf(StringRef callable, const RunnableProg
       value = NormalBlock(key, i / 4)[i % 4];
     return tensor;
   }
+  if (input.sequences) {
+    DrawnSequences drawn = drawSequences(input.sequences->sizes, keyOf(seed, (callable + "/sequences").str()));
+    using Which = SequenceInput::Which;
+    const std::vector<int32_t> &values = input.sequences->which == Which::Rows      ? drawn.rows
+                                         : input.sequences->which == Which::Lengths ? drawn.lengths
+                                                                                    : drawn.blocks;
+    tensor.data.assign(values.begin(), values.end());
+    return tensor;
+  }
   drawIntegers(tensor, key, input.data, input.microbatches);
   for (auto [i, value] : llvm::enumerate(tensor.data))
     if (input.isLabels && UniformBlock(absent, i / 4)[i % 4] < 0.2)
@@ -132,7 +141,7 @@ private:
   LogicalResult addVariables(SeenTensors &seen, bool initial) {
     for (bool accumulators : {true, false})
       for (const RunnableProgram::Variable &variable : program.variables()) {
-        if (variable.isAccumulator != accumulators || (accumulators && initial))
+        if (variable.isAccumulator != accumulators || (initial && (accumulators || !variable.isInitialised)))
           continue;
         FailureOr<HostTensor> value = program.getVariable(variable.name);
         if (failed(value))

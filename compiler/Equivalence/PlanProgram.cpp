@@ -37,6 +37,17 @@ PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies
   }
 }
 
+/// Whether commands of the entry of kind init use the buffer, which they do to set it.
+static bool isInitialised(ModuleOp role, Value buffer) {
+  for (auto entry : role.getOps<plan::EntryOp>())
+    if (entry.getKind() == EntryKind::Init)
+      return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+        auto program = user->getParentOfType<plan::ProgramOp>();
+        return program && program.getSymName() == entry.getProgram();
+      });
+  return false;
+}
+
 void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
   for (auto state : role.getOps<plan::StateOp>()) {
     plan::BufferOp buffer = definition(state.getBuffer());
@@ -45,6 +56,7 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
     Variable variable;
     variable.name = buffer.getName().str();
     variable.flags = state.getFlags();
+    variable.isInitialised = isInitialised(role, state.getBuffer());
     dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
     variable.shape.assign(layout.global.begin(), layout.global.end());
     variable.element = buffer.getTensorType().getElementType();
@@ -89,6 +101,12 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
       if (buffer.getSlots() > 1)
         input.shape.insert(input.shape.begin(), static_cast<int64_t>(buffer.getSlots()));
       input.element = buffer.getTensorType().getElementType();
+      input.sequences = sequenceInputOf(entry, input.name, [&](StringRef wanted) -> RankedTensorType {
+        for (auto [other, value] : llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputs()))
+          if (other.getValue() == wanted)
+            return definition(value).getTensorType();
+        return {};
+      });
       callable.inputs.push_back(std::move(input));
     }
     callable.results.clear();

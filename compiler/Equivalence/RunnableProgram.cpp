@@ -88,6 +88,12 @@ static void addInputs(graph::FuncOp function, int64_t count, std::vector<Runnabl
     if (auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr))
       input.data.restrict({limit.getInt(), std::nullopt});
     input.isLabels = isLabels(function.getArgument(index));
+    input.sequences = sequenceInputOf(function, input.name, [&](StringRef name) -> RankedTensorType {
+      for (BlockArgument argument : function.getArguments())
+        if (function.getArgName(argument.getArgNumber()) == name)
+          return graph::tensorType(argument);
+      return {};
+    });
     inputs.push_back(std::move(input));
   }
 }
@@ -101,7 +107,17 @@ static std::vector<std::string> resultsOf(graph::FuncOp function) {
 
 RunnableProgram::~RunnableProgram() = default;
 
+/// Names of the variables that the entry of kind init writes.
+static std::set<std::string> initialisedBy(ModuleOp module) {
+  std::set<std::string> names;
+  if (auto init = graph::EntryOp::find(module, EntryKind::Init))
+    for (graph::FuncOp function : functionsOf(init))
+      function.walk([&](graph::WriteOp write) { names.insert(write.getVariable().str()); });
+  return names;
+}
+
 void RunnableProgram::addVariables(ModuleOp of) {
+  std::set<std::string> initialised = initialisedBy(of);
   for (auto declared : of.getOps<graph::Variable>()) {
     auto state = dyn_cast<graph::StateOp>(*declared);
     Variable variable;
@@ -110,6 +126,7 @@ void RunnableProgram::addVariables(ModuleOp of) {
       continue;
     variable.flags = declared.getFlags();
     variable.isAccumulator = state && state.isAccumulator();
+    variable.isInitialised = initialised.count(variable.name) > 0;
     RankedTensorType type = declared.getTensorType();
     variable.element = type.getElementType();
     FailureOr<dist::Layout> layout = dist::Layout::of(declared);
@@ -206,12 +223,11 @@ const RunnableProgram::Callable *RunnableProgram::findCallable(graph::FunctionPa
 //===----------------------------------------------------------------------===//
 
 LogicalResult RunnableProgram::initialize() {
-  if (initialises)
-    return runInit();
+  // An entry of kind init sets no weights in a program that only reads them.
   for (const Variable &variable : allVariables)
     if (failed(setVariable(variable.name, HostTensor(variable.shape))))
       return failure();
-  return success();
+  return initialises ? runInit() : success();
 }
 
 /// Adds a mesh of one rank where there is none.

@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
 
 #include "compiler/Equivalence/CheckedData.h"
+#include "compiler/Equivalence/SequenceInputs.h"
 #include "compiler/Interp/KernelBodies.h"
 #include "dialects/Graph/Arithmetic.h"
 #include "dialects/Graph/GraphAttrs.h"
@@ -45,7 +46,9 @@ public:
     bool isAccumulator = false;
     std::vector<int64_t> shape;
     mlir::Type element;
-    double fill = 0;      ///< initial value of all elements, 0 where they are drawn
+    double fill = 0; ///< initial value of all elements, 0 where they are drawn
+    /// Whether the entry of kind init sets it, if there is one: weights that are only read it leaves alone.
+    bool isInitialised = false;
     std::string mirrorOf; ///< the parameter whose value it has at all times, else empty
     std::string of;       ///< the parameter whose gradient or optimizer state it is, else empty
     CheckedData data;     ///< what its elements have to be
@@ -56,9 +59,10 @@ public:
     std::string name;
     std::vector<int64_t> shape;
     mlir::Type element;
-    CheckedData data;         ///< what its elements have to be
-    bool isLabels = false;    ///< may be negative, which means none
-    int64_t microbatches = 1; ///< these are the first dimension where there are several
+    CheckedData data;                       ///< what its elements have to be
+    std::optional<SequenceInput> sequences; ///< what they have to be beside those of others
+    bool isLabels = false;                  ///< may be negative, which means none
+    int64_t microbatches = 1;               ///< these are the first dimension where there are several
   };
   struct Callable {
     std::string name;

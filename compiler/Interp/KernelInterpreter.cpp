@@ -103,12 +103,14 @@ FailureOr<Tensors> bowline::interpretBlock(Block &body, ArrayRef<HostTensor> arg
 // Registered kernels
 //===----------------------------------------------------------------------===//
 
-/// Types of the arguments that are read, or of those that are written, without workspace.
+/// Types of the arguments that are read, or of those that are written, without workspace. What is changed in place is
+/// among both.
 static SmallVector<RankedTensorType> argumentTypes(plan::KernelOp kernel, plan::Access access) {
   SmallVector<RankedTensorType> types;
   unsigned count = kernel.getNumArguments() - (kernel.hasScratch() ? 1 : 0);
   for (unsigned index = 0; index < count; ++index)
-    if (plan::ArgumentAttr argument = kernel.getArgument(index); argument.getAccess() == access)
+    if (plan::ArgumentAttr argument = kernel.getArgument(index);
+        argument.getAccess() == access || argument.getAccess() == plan::Access::ReadWrite)
       types.push_back(argument.getType());
   return types;
 }

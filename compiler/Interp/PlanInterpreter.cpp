@@ -308,10 +308,11 @@ LogicalResult PlanInterpreter::launch(Rank &rank, plan::LaunchOp op, int64_t slo
   Tensors operands;
   SmallVector<Value> written;
   for (auto [index, buffer] : llvm::enumerate(op.getOperands().take_front(count))) {
-    if (kernel.getArgument(index).getAccess() == plan::Access::Write) {
+    plan::Access access = kernel.getArgument(index).getAccess();
+    if (access != plan::Access::Read)
       written.push_back(buffer);
+    if (access == plan::Access::Write)
       continue;
-    }
     auto value = rank.memory->read(op, buffer, slot);
     if (failed(value))
       return failure();

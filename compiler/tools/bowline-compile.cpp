@@ -162,6 +162,25 @@ void define(CLI::App &app, CommandLine &line) {
                      NamesOf(&IsTrainedIn))
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
+  app.add_option("--buckets", o.buckets,
+                 "Tokens of the steps, ascending: a step takes the least that holds its tokens [1,8,64]")
+      ->delimiter(',');
+  app.add_option("--max-batch", o.maxBatch, "Sequences of a step, at most")
+      ->check(isWholeNumber)
+      ->capture_default_str();
+  app.add_option("--max-context", o.maxContext,
+                 "Tokens of a sequence, at most: prompt and continuation together [the model's, at most " +
+                     std::to_string(kDefaultContext) + "]")
+      ->check(isWholeNumber);
+  app.add_option("--block-tokens", o.blockTokens, "Tokens of a block of the cache")
+      ->check(isWholeNumber)
+      ->capture_default_str();
+  app.add_option("--kv-blocks", o.cacheBlocks,
+                 "Blocks of the cache of keys and values [as --max-batch contexts need, within 1 GiB]")
+      ->check(isWholeNumber);
+  app.add_option("--kv-dtype", o.cacheType, "Elements of the cache")
+      ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
+      ->capture_default_str();
   defineStrategy(app, line);
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")
       ->check(CLI::IsMember({"adamw", "sgd"}))

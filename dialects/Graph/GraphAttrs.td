@@ -71,7 +71,8 @@ def Graph_FunctionPart : Graph_Enum<"FunctionPart", "which part of a model or of
     I32EnumAttrCase<"Microbatch", 3, "microbatch">,
     I32EnumAttrCase<"Update", 4, "update">,
     I32EnumAttrCase<"Forward", 5, "forward">,
-    I32EnumAttrCase<"Backward", 6, "backward">]>;
+    I32EnumAttrCase<"Backward", 6, "backward">,
+    I32EnumAttrCase<"Step", 7, "step">]>;
 def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
     I32EnumAttrCase<"Sum", 0, "sum">,
     I32EnumAttrCase<"Max", 1, "max">]>;

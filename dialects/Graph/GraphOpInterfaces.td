@@ -207,6 +207,15 @@ def Graph_KernelModel : Graph_Interface<"KernelModel"> {
          "::mlir::ValueRange":$operands, "::llvm::SmallVectorImpl<::mlir::Value> &":$results)>];
 }
 
+def Graph_InPlaceUpdate : Graph_Interface<"InPlaceUpdate"> {
+  let description = [{
+    An operation whose only result is one of its operands, changed in a part. The operand is the value of a variable, to
+    which the result is written; nobody needs the old value afterwards, so that nothing is copied
+    (`passes/Analysis/InPlaceUpdates.h`).
+  }];
+  let methods = [InterfaceMethod<"The operand that is changed.", "::mlir::OpOperand &", "getUpdated">];
+}
+
 // The result has the bytes of the only operand: nothing is computed.
 def Graph_View : NativeOpTrait<"View"> {
   let cppNamespace = "::bowline::graph";

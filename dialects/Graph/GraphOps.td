@@ -1,6 +1,7 @@
 #ifndef BOWLINE_DIALECTS_GRAPH_GRAPHOPS_TD
 #define BOWLINE_DIALECTS_GRAPH_GRAPHOPS_TD
 
+include "dialects/Graph/GraphCacheOps.td"
 include "dialects/Graph/GraphLayerOps.td"
 include "dialects/Graph/GraphOpBase.td"
 include "dialects/Graph/GraphTensorOps.td"
@@ -29,6 +30,7 @@ def Graph_FuncOp : Graph_Op<"func", [
     |---|---|
     | `loss` | from a microbatch to its summed loss and the number of its positions: what is differentiated |
     | `generate` | from a sequence to the logits of its next token |
+    | `step` | from new tokens of several sequences, and what a cache holds of these, to logits of their next tokens |
     | `begin` | runs once, before the microbatches of a training step |
     | `microbatch` | runs for each: forward, backward, accumulation |
     | `update` | runs once, after them |
@@ -36,7 +38,7 @@ def Graph_FuncOp : Graph_Op<"func", [
 
     **Constraints:** arguments and results are tensors of static shape without zeros; `graph.name` is a string;
     `graph.limit` is a positive integer, on an argument with integer elements; `graph.return` has the results' types; a
-    module has one function of each part, and of passes one for each stage.
+    module has one function of each part, but of passes one for each stage, and any number of steps.
 
     ```mlir
     graph.func loss @loss(%tokens: tensor<8x128xi32> {graph.name = "tokens", graph.limit = 256 : i64}) -> tensor<f32> {

@@ -32,6 +32,15 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   return success();
 }
 
+LogicalResult SequencesAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef, StringRef, StringRef,
+                                    int64_t tokens, int64_t blockTokens, int64_t blockCount) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (tokens < 1 || tokens > kMost || blockTokens < 1 || blockTokens > kMost || blockCount < 2 || blockCount > kMost)
+    return emitError() << "a step has at least one token, as a block has, and there are at least two blocks; got "
+                       << tokens << ", " << blockTokens << " and " << blockCount;
+  return success();
+}
+
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, DenseI64ArrayAttr globalShape,
                                  DenseI64ArrayAttr view, ArrayAttr dimShardings, ArrayAttr flatAxes) {
   auto areNames = [](ArrayAttr names) {

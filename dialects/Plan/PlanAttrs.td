@@ -64,6 +64,24 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
   let genVerifyDecl = 1;
 }
 
+def Plan_SequencesAttr : Plan_Attr<"Sequences", "sequences"> {
+  let summary = "What callers promise of inputs that say where sequences and their blocks are";
+  let description = [{
+    Names of three inputs, which have elements of i32: `rows` [R + 1], `lengths` [R] and `blocks` [R, M], of a step of at
+    most `tokens` rows over caches of `block_count` blocks for `block_tokens` tokens each. The promise is in
+    `runtime/plan/sequences.h`: rows ascend from 0, lengths fit into the blocks that are listed, and a block that is
+    written is in no other place. Sessions check it, proofs rely on it, and verification draws inputs that keep it.
+
+    `#plan.sequences<rows = "rows", lengths = "lengths", blocks = "blocks", tokens = 8, block_tokens = 16, block_count = 65>`
+
+    **Constraints:** at least one token of a step and of a block, and two blocks, of which the first one holds nothing.
+  }];
+  let parameters = (ins StringRefParameter<>:$rows, StringRefParameter<>:$lengths, StringRefParameter<>:$blocks,
+                    "int64_t":$tokens, "int64_t":$block_tokens, "int64_t":$block_count);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Plan_TargetAttr : Plan_Attr<"Target", "target"> {
   let summary = "The machine that a plan is compiled for";
   let description = [{

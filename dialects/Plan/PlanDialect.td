@@ -12,6 +12,9 @@ def Plan_Dialect : Dialect {
     kernels, programs of segments of commands, and entries that a caller may run. `bowline-translate` turns it into a plan
     file and back, byte for byte. Before the memory phase buffers have no offset yet. See `dialects/Plan/README.md`.
 
+    A `graph.func` or an `entry` may have `plan.sequences` (`#plan.sequences`), what its callers promise of three inputs
+    together.
+
     Attributes of the outer module: `plan.target` (`#plan.target`), `plan.seed`, `plan.compiler`; of a role: `plan.arena_bytes`,
     `plan.other_arenas` (bytes by memory space, `{external = 4096}`; absent where all is in space device), `plan.live_bytes`
     (the most bytes alive at one time, below which no arena goes).
@@ -29,6 +32,7 @@ def Plan_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
     static constexpr ::llvm::StringLiteral kOtherArenasAttr = "plan.other_arenas";
     static constexpr ::llvm::StringLiteral kLiveBytesAttr = "plan.live_bytes";
+    static constexpr ::llvm::StringLiteral kSequencesAttr = "plan.sequences";
     static constexpr ::llvm::StringLiteral kSeedAttr = "plan.seed";
     static constexpr ::llvm::StringLiteral kCompilerAttr = "plan.compiler";
   }];

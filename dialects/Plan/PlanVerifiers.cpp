@@ -38,6 +38,8 @@ static StringRef mustBe(NamedAttribute attribute) {
     return isa<TargetAttr>(value) ? "" : "a #plan.target";
   if (name == PlanDialect::kCompilerAttr)
     return isa<StringAttr>(value) ? "" : "a string";
+  if (name == PlanDialect::kSequencesAttr)
+    return isa<SequencesAttr>(value) ? "" : "a #plan.sequences";
   bool isBytes = name == PlanDialect::kArenaBytesAttr || name == PlanDialect::kLiveBytesAttr;
   if (name != PlanDialect::kSeedAttr && !isBytes)
     return "";

@@ -39,7 +39,8 @@ void bowline::printStateFlags(OpAsmPrinter &printer, Operation *, StateFlagsAttr
 }
 
 /// A persistent tensor has one of these, which says where its value comes from when a run goes on.
-static constexpr StateFlags kOrigins = StateFlags::Saved | StateFlags::Mirror | StateFlags::PerRequest;
+static constexpr StateFlags kOrigins = StateFlags::Saved | StateFlags::Mirror | StateFlags::PerRequest |
+                                       StateFlags::Cache;
 
 LogicalResult bowline::verifyFlags(Operation *variable, StateFlags flags) {
   auto fail = [&] { return variable->emitOpError("is ") << stringifyStateFlags(flags) << ", but "; };
@@ -51,8 +52,8 @@ LogicalResult bowline::verifyFlags(Operation *variable, StateFlags flags) {
     return fail() << "only a weight is trained";
   if (has(StateFlags::Step) && (has(StateFlags::Weight) || !has(StateFlags::Saved)))
     return fail() << "steps are counted by what is saved and no weight";
-  if (has(StateFlags::PerRequest) && has(StateFlags::Weight))
-    return fail() << "a weight serves all requests";
+  if (has(StateFlags::PerRequest | StateFlags::Cache) && has(StateFlags::Weight))
+    return fail() << "a weight serves all requests, and none writes it";
   return success();
 }
 

@@ -23,7 +23,10 @@ def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor 
     I32BitEnumAttrCaseBit<"Step", 4, "step">,
     // It belongs to one request that is served, as a cache of keys and values does: every request begins with the
     // initial value, and no checkpoint contains it.
-    I32BitEnumAttrCaseBit<"PerRequest", 5, "per_request">]> {
+    I32BitEnumAttrCaseBit<"PerRequest", 5, "per_request">,
+    // Blocks that requests which are served share, as a paged cache has them: a step writes what it reads, and no
+    // checkpoint contains it.
+    I32BitEnumAttrCaseBit<"Cache", 6, "cache">]> {
   let cppNamespace = "::bowline";
   let separator = "|";
 }

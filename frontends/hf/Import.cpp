@@ -9,12 +9,14 @@
 #include "frontends/hf/Import.h"
 
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Family.h"
 #include "frontends/hf/ModelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
+#include "types/computed_types.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -23,7 +25,33 @@ using namespace bowline::hf;
 /// Positions of one call. Times the largest width of a model, their number stays below 2^62.
 static constexpr int64_t kMaxTokens = int64_t{1} << 31;
 
+/// So many are counted in 32 bits, and addressed without a product that overflows.
+static constexpr int64_t kMostServed = int64_t{1} << 20;
+
+static absl::Status checkServe(const ModelConfig &config, const ServeSizes &sizes) {
+  auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
+  if (sizes.context < 1 || sizes.context > config.maxPositions)
+    return invalid("a context of ", sizes.context, " tokens does not fit this ", config.family->name,
+                   " model; use 1 to ", config.maxPositions, ", as config.json says");
+  if (sizes.sequences < 1 || sizes.sequences > kMostServed)
+    return invalid("a batch of ", sizes.sequences, " sequences is not supported; use 1 to ", kMostServed);
+  if (sizes.buckets.empty() || sizes.buckets.front() < 1 || sizes.buckets.back() > kMostServed ||
+      !llvm::is_sorted(sizes.buckets, std::less_equal<>()))
+    return invalid("buckets are numbers of tokens from 1 to ", kMostServed, " that ascend, such as 1,8,64");
+  if (sizes.blockTokens < 1 || sizes.blockTokens > kMostServed)
+    return invalid("blocks of ", sizes.blockTokens, " tokens are not supported; use 1 to ", kMostServed);
+  if (sizes.blocks <= sizes.listed() || sizes.blocks > int64_t{1} << 30)
+    return invalid("a cache of ", sizes.blocks, " blocks does not hold one context of ", sizes.context,
+                   " tokens; use at least ", sizes.listed() + 1, " blocks, of which the first one holds nothing");
+  std::optional<ElementType> type = ElementTypeFromName(sizes.cacheType);
+  if (!type || !IsComputedIn(*type))
+    return invalid("a cache of ", sizes.cacheType, " is not supported; use one of ", NamesOf(&IsComputedIn));
+  return absl::OkStatus();
+}
+
 static absl::Status checkOptions(const ModelConfig &config, const ImportOptions &options) {
+  if (options.mode == ImportMode::Serve)
+    return checkServe(config, options.serve);
   if (options.seq < 1 || options.seq > config.maxPositions)
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", options.seq, " positions does not fit this ",
                                                    config.family->name, " model; use 1 to ", config.maxPositions,
@@ -57,10 +85,17 @@ public:
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.ops().getLoc());
     b.ops().setInsertionPointToEnd(module->getBody());
     b.declareParameters();
-    if (options.mode == ImportMode::Train)
+    switch (options.mode) {
+    case ImportMode::Train:
       buildLoss();
-    else
+      break;
+    case ImportMode::Generate:
       buildGenerate();
+      break;
+    case ImportMode::Serve:
+      buildSteps(*module);
+      break;
+    }
     return module;
   }
 
@@ -133,6 +168,41 @@ private:
     graph::ReturnOp::create(b.ops(), ValueRange{result});
   }
 
+  void buildSteps(ModuleOp module) {
+    b.at("serve");
+    PagedCache::declare(b.ops(), options.serve, config.layers, config.kvHeads, config.headDim);
+    for (int64_t bucket : options.serve.buckets) {
+      b.ops().setInsertionPointToEnd(module.getBody());
+      buildStep(bucket);
+    }
+  }
+
+  /// A step of `bucket` tokens has at most as many sequences.
+  void buildStep(int64_t bucket) {
+    const ServeSizes &sizes = options.serve;
+    int64_t sequences = std::min(sizes.sequences, bucket);
+    auto arguments = beginFunction(graph::FunctionPart::Step, ("step." + Twine(bucket)).str(),
+                                   {{"tokens", b.i32({bucket}), config.vocabulary},
+                                    {"rows", b.i32({sequences + 1}), bucket + 1},
+                                    {"lengths", b.i32({sequences}), sizes.context + 1},
+                                    {"blocks", b.i32({sequences, sizes.listed()}), sizes.blocks},
+                                    {"sample", b.i32({sequences}), bucket}},
+                                   {{"logits", b.f32({sequences, config.vocabulary}), 0}});
+    Operation *function = arguments[0].getOwner()->getParentOp();
+    function->setAttr(plan::PlanDialect::kSequencesAttr,
+                      plan::SequencesAttr::get(b.ops().getContext(), "rows", "lengths", "blocks", bucket,
+                                               sizes.blockTokens, sizes.blocks));
+    b.at("serve");
+    Value positions = graph::SequencePositionsOp::create(b.ops(), b.i32({bucket}), arguments[1], arguments[2]);
+    b.serveFrom(PagedCache(arguments[1], arguments[2], arguments[3], positions));
+    Value hidden = layers(b.reshape(arguments[0], {1, bucket}));
+    b.at("serve");
+    hidden = graph::GatherOp::create(b.ops(), b.reshape(hidden, {bucket, config.hidden}), arguments[4]);
+    Value result = logits(hidden);
+    b.at("serve");
+    graph::ReturnOp::create(b.ops(), ValueRange{result});
+  }
+
   const ModelConfig &config;
   const ImportOptions &options;
   ModelBuilder b;
@@ -143,7 +213,7 @@ private:
 absl::StatusOr<OwningOpRef<ModuleOp>> hf::importModel(MLIRContext &context, const ModelConfig &config,
                                                       const ImportOptions &options) {
   BOWLINE_RETURN_IF_ERROR(checkOptions(config, options));
-  context.loadDialect<graph::GraphDialect, arith::ArithDialect, math::MathDialect>();
+  context.loadDialect<graph::GraphDialect, plan::PlanDialect, arith::ArithDialect, math::MathDialect>();
   OwningOpRef<ModuleOp> module = Importer(context, config, options).build();
   if (failed(verify(*module)))
     return absl::InternalError("the imported graph does not verify; see the diagnostics");

@@ -12,6 +12,8 @@
 #include "frontends/hf/ModelConfig.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include "frontends/hf/PagedCache.h"
+
 #include <cstdint>
 
 namespace mlir {
@@ -21,12 +23,13 @@ class ModuleOp;
 
 namespace bowline::hf {
 
-enum class ImportMode { Train, Generate };
+enum class ImportMode { Train, Generate, Serve };
 
 struct ImportOptions {
   ImportMode mode = ImportMode::Train;
   int64_t batch = 1; // B: sequences per call of the loss. Generate: 1
-  int64_t seq = 0;   // S: positions of a sequence, at most the model's maxPositions
+  int64_t seq = 0;   // S: positions of a sequence, at most the model's maxPositions. Not of Serve
+  ServeSizes serve;  // of Serve
 };
 
 /// Builds the f32 graph of a model: one graph.param per parameter (parameters() in Parameters.h) and one function.
@@ -36,6 +39,10 @@ struct ImportOptions {
 ///     tensor<f32>)
 ///   Generate: the logits that follow `position`; tokens behind it have no influence
 ///     generate @logits(tokens: tensor<1xSxi32>, position: tensor<1xi32>) -> (logits: tensor<1xVxf32>)
+///   Serve: for each bucket of T tokens, which are the next ones of up to R sequences side by side, the logits that
+///   follow the rows `sample`. The other inputs say where sequences and their blocks of the caches are (plan.sequences)
+///     step @step.T(tokens: tensor<Txi32>, rows: tensor<(R+1)xi32>, lengths: tensor<Rxi32>, blocks: tensor<RxMxi32>,
+///     sample: tensor<Rxi32>) -> (logits: tensor<RxVxf32>)
 ///
 /// Token ids and labels are limited to [0, V), positions to [0, S). Every operation's location names the module of
 /// the Hugging Face model that it belongs to ("model.layers.0.mlp.gate_proj"), every parameter's its tensor.

@@ -71,6 +71,10 @@ void ModelBuilder::declareParameters() {
   }
 }
 
+Value ModelBuilder::positions(int64_t length) {
+  return cache ? cache->positions() : Value(graph::IotaOp::create(builder, i32({length}), 0));
+}
+
 Value ModelBuilder::read(const Twine &symbol) {
   std::string name = symbol.str();
   return graph::ReadOp::create(builder, parameterTypes.at(name), name);
@@ -117,5 +121,7 @@ Value ModelBuilder::mergeHeads(Value x) {
 
 Value ModelBuilder::causalAttention(Value query, Value key, Value value, int64_t window) {
   APFloat scale(1 / std::sqrt(static_cast<double>(config.headDim)));
+  if (cache)
+    return cache->attend(builder, query, key, value, scale, window);
   return graph::AttentionOp::create(builder, query, key, value, scale, /*causal=*/true, window).getResult();
 }

@@ -10,9 +10,12 @@
 #define BOWLINE_FRONTENDS_HF_MODELBUILDER_H
 
 #include "frontends/hf/ModelConfig.h"
+#include "frontends/hf/PagedCache.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/StringMap.h"
+
+#include <optional>
 
 namespace bowline::hf {
 
@@ -31,6 +34,14 @@ public:
   /// Declares all parameters at the insertion point.
   void declareParameters();
 
+  /// From now on layers are those of a step of serving, whose attention finds keys and values in a cache.
+  void serveFrom(PagedCache pagedCache) { cache = pagedCache; }
+
+  bool serves() const { return cache.has_value(); }
+
+  /// The positions [S] of rows: those of their sequences in a step of serving, and else 0 to S - 1.
+  Value positions(int64_t length);
+
   /// The value of a parameter, by symbol.
   Value read(const llvm::Twine &symbol);
 
@@ -45,7 +56,8 @@ public:
   Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
   /// Columns [begin, begin + size) of the last dimension.
   Value columns(Value x, int64_t begin, int64_t size);
-  /// Causal attention with the usual scale; query [B, S, H, Dh], key and value [B, S, K, Dh]. A window of 0 is none.
+  /// Causal attention with the usual scale, of each layer once in their order; query [B, S, H, Dh], key and value [B,
+  /// S, K, Dh]. A window of 0 is none.
   Value causalAttention(Value query, Value key, Value value, int64_t window = 0);
 
   /// [B, S, heads * Dh] to [B, S, heads, Dh], and back.
@@ -62,6 +74,7 @@ private:
   const ModelConfig &config;
   mlir::ImplicitLocOpBuilder builder;
   llvm::StringMap<mlir::RankedTensorType> parameterTypes;
+  std::optional<PagedCache> cache;
 };
 
 } // namespace bowline::hf

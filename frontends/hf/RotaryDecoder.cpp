@@ -233,7 +233,7 @@ Value DecoderLayer::build(Value hidden, function_ref<Value(DecoderLayer &, Value
 
 static RopeTables buildRopeTables(ModelBuilder &b, const ModelConfig &config, int64_t length) {
   b.at("model.rotary_emb");
-  Value positions = graph::IotaOp::create(b.ops(), b.i32({length}), 0);
+  Value positions = b.positions(length);
   RankedTensorType table = b.f32({length, config.headDim / 2});
   auto angles = graph::RopeAnglesOp::create(b.ops(), table, table, positions, APFloat(config.ropeTheta));
   return {angles.getCosine(), angles.getSine()};

@@ -95,7 +95,8 @@ LogicalResult bowline::verifyEntries(ModuleOp module) {
     return success();
   return module.emitError(
       "nothing can be run: the module needs a graph.entry, or a function that is marked as the loss "
-      "or as what generates, 'graph.func loss @name' or 'graph.func generate @name'");
+      "as what generates, or as a step of serving: 'graph.func loss @name', 'graph.func generate @name', "
+      "'graph.func step @name'");
 }
 
 LogicalResult bowline::verifyEntriesOfRoles(ModuleOp module) {

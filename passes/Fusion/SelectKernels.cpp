@@ -117,10 +117,15 @@ private:
   LogicalResult callRegistered(Operation *op, graph::KernelModel model, DictionaryAttr config,
                                KernelDeclarations &kernels) {
     SmallVector<plan::ArgumentAttr> arguments;
-    for (Type type : op->getOperandTypes())
-      arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Read, type));
-    for (Type type : op->getResultTypes())
-      arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Write, type));
+    auto update = dyn_cast<graph::InPlaceUpdate>(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      bool isChanged = update && &update.getUpdated() == &operand;
+      arguments.push_back(plan::ArgumentAttr::get(
+          &getContext(), isChanged ? plan::Access::ReadWrite : plan::Access::Read, operand.get().getType()));
+    }
+    if (!update) // else the only result is that operand
+      for (Type type : op->getResultTypes())
+        arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Write, type));
     auto kernel = kernels.registered(op, model, config, arguments);
     return failed(kernel) ? failure() : call(op, *kernel);
   }

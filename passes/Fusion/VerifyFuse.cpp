@@ -10,6 +10,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/InPlaceUpdates.h"
 #include "passes/Analysis/PhaseRules.h"
 #include "passes/Fusion/Passes.h"
 
@@ -26,6 +27,8 @@ LogicalResult bowline::verifyFuse(ModuleOp module) {
   if (failed(verifyAll(module, [](Operation *op) {
         return isFusedLevel(op) ? success() : refuse(op, Phase::Fuse, "every computation must be a call of a kernel");
       })))
+    return failure();
+  if (module.walk([](graph::FuncOp function) { return WalkResult(verifyInPlaceUpdates(function)); }).wasInterrupted())
     return failure();
   return verifyEntriesOfRoles(module);
 }

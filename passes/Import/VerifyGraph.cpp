@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Analysis/InPlaceUpdates.h"
 #include "passes/Analysis/PhaseRules.h"
 #include "passes/Import/Passes.h"
 
@@ -19,5 +20,8 @@ LogicalResult bowline::verifyInput(ModuleOp module) {
 LogicalResult bowline::verifyGraph(ModuleOp module) {
   if (failed(verifyAll(module, [](Operation *op) { return verifyGraphLevel(op, Phase::Graph); })))
     return failure();
+  for (auto function : module.getOps<graph::FuncOp>())
+    if (failed(verifyInPlaceUpdates(function)))
+      return failure();
   return verifyEntries(module);
 }

@@ -169,8 +169,11 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   auto bucket = static_cast<int64_t>(entry.getBucket());
   symbols.erase(entry);
   programs.setInsertionPointAfter(state.program);
-  plan::EntryOp::create(programs, loc, kind, state.name, bucket, programName, names(state.inputNames),
-                        state.inputLimits, state.inputs, names(state.outputNames), state.outputs);
+  auto built = plan::EntryOp::create(programs, loc, kind, state.name, bucket, programName, names(state.inputNames),
+                                     state.inputLimits, state.inputs, names(state.outputNames), state.outputs);
+  for (graph::FuncOp function : functions)
+    if (Attribute sequences = function->getAttr(plan::PlanDialect::kSequencesAttr))
+      built->setAttr(plan::PlanDialect::kSequencesAttr, sequences);
   return success();
 }
 
@@ -285,13 +288,20 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
 void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::CallOp call) {
   auto kernel = symbols.lookup<plan::KernelOp>(call.getKernel());
   SmallVector<Value> operands;
-  for (Value operand : call.getOperands())
-    operands.push_back(state.bufferOf.lookup(operand));
-  for (OpResult result : call.getResults()) {
-    Value buffer =
-        createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine(result.getResultNumber()),
-                     plan::BufferKind::Temporary, graph::tensorType(result));
-    state.bufferOf[result] = buffer;
+  auto given = call.operand_begin();
+  auto result = call.result_begin();
+  for (unsigned index = 0, count = kernel.getNumArguments() - kernel.hasScratch(); index < count; ++index) {
+    plan::Access access = kernel.getArgument(index).getAccess();
+    Value buffer;
+    if (access != plan::Access::Write)
+      buffer = state.bufferOf.lookup(*given++);
+    else
+      buffer =
+          createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine((*result).getResultNumber()),
+                       plan::BufferKind::Temporary, graph::tensorType(*result));
+    // What is changed in place is in the operand's buffer: nobody needs its old value (InPlaceUpdates.h).
+    if (access != plan::Access::Read)
+      state.bufferOf[*result++] = buffer;
     operands.push_back(buffer);
   }
   for (unsigned index = operands.size(); index < kernel.getNumArguments(); ++index)

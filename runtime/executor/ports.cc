@@ -1,10 +1,12 @@
 #include "runtime/executor/ports.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/plan/sequences.h"
 
 namespace bowline {
 namespace {
@@ -55,6 +57,10 @@ Ports::Ports(const fbs::Plan& plan, uint32_t role)
       if (Alternates(e)) alternating_[port.buffer()] = {e, port.second(), /*is_input=*/true};
       Input& input = inputs_[port.buffer()];
       input.written.resize(plan.buffers()->Get(port.buffer())->slots(), false);
+      const fbs::Sequences* sequences = entry.sequences();
+      if (sequences != nullptr && (i == sequences->rows() || i == sequences->lengths() || i == sequences->blocks())) {
+        held_[port.buffer()].resize(plan.buffers()->Get(port.buffer())->bytes() / sizeof(int32_t));
+      }
       if (port.limit() == 0 || (input.limit != 0 && input.limit <= port.limit())) continue;
       input.limit = port.limit();
       input.entry = e;
@@ -92,9 +98,28 @@ absl::Status Ports::CheckInput(const TensorRef& tensor, absl::Span<const uint8_t
                                                  "); is the data made for another vocabulary?"));
 }
 
-void Ports::MarkWritten(const TensorRef& tensor) {
+void Ports::MarkWritten(const TensorRef& tensor, absl::Span<const uint8_t> bytes) {
   Input& input = inputs_.find(tensor.buffer)->second;
   input.written[tensor.slot % input.written.size()] = true;
+  if (const auto held = held_.find(tensor.buffer); held != held_.end())
+    std::memcpy(held->second.data(), bytes.data(), bytes.size());
+}
+
+absl::Status Ports::CheckSequencesOf(const fbs::Entry& entry) const {
+  const fbs::Sequences& sequences = *entry.sequences();
+  const auto values = [&](uint32_t input) -> absl::Span<const int32_t> {
+    return held_.find(entry.inputs()->Get(input)->buffer())->second;
+  };
+  const fbs::Buffer& blocks = *plan_.buffers()->Get(entry.inputs()->Get(sequences.blocks())->buffer());
+  const absl::Status kept =
+      CheckSequences({.sequences = blocks.shape()->Get(0),
+                      .listed = blocks.shape()->Get(1),
+                      .tokens = sequences.tokens(),
+                      .block_tokens = sequences.block_tokens(),
+                      .block_count = sequences.block_count()},
+                     values(sequences.rows()), values(sequences.lengths()), values(sequences.blocks()));
+  if (kept.ok()) return kept;
+  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(entry.name()), ": ", kept.message()));
 }
 
 bool Ports::IsWritten(uint32_t buffer) const {
@@ -117,6 +142,7 @@ absl::Status Ports::CheckInputs(const fbs::Entry& entry, uint32_t index) const {
                      ", was not written since the last run; write all inputs before each",
                      fed ? ", but those that the run before computed: them as a whole, or not" : ""));
   }
+  if (entry.sequences() != nullptr) return CheckSequencesOf(entry);
   return absl::OkStatus();
 }
 

@@ -40,9 +40,10 @@ class Ports {
   // Checks that the bytes are all those of the input and its integers lie within the limit. kInvalidArgument naming
   // entry, port and element.
   absl::Status CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes) const;
-  void MarkWritten(const TensorRef& tensor);
+  void MarkWritten(const TensorRef& tensor, absl::Span<const uint8_t> bytes);
 
-  // kFailedPrecondition for an input that was neither written since the last run nor computed by it.
+  // kFailedPrecondition for an input that was neither written since the last run nor computed by it, and
+  // kInvalidArgument where inputs break the promise of the entry about sequences (runtime/plan/sequences.h).
   absl::Status CheckInputs(const fbs::Entry& entry, uint32_t index) const;
 
   // A copy that gives `to` the value of `from` before the run that begins now.
@@ -68,10 +69,13 @@ class Ports {
   };
 
   bool IsWritten(uint32_t buffer) const;
+  absl::Status CheckSequencesOf(const fbs::Entry& entry) const;
 
   const fbs::Plan& plan_;
   std::map<uint32_t, Input> inputs_;             // by buffer
   std::map<uint32_t, Alternating> alternating_;  // by first buffer
+  // What was written last to inputs that entries promise something about together, by first buffer.
+  std::map<uint32_t, std::vector<int32_t>> held_;
   std::vector<uint64_t> begun_;                  // number of runs that were begun, by entry
   std::vector<uint32_t> ended_;                  // parity of the run that was waited for last, by entry
 };

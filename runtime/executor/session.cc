@@ -240,7 +240,7 @@ absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> b
     return status;
   }
   BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(begin + offset, bytes));
-  if (is_input) ports_->MarkWritten(tensor);
+  if (is_input) ports_->MarkWritten(tensor, bytes);
   return absl::OkStatus();
 }
 

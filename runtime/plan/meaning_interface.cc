@@ -91,6 +91,11 @@ Digest InterfaceOfEntry(const fbs::Plan& plan, const fbs::Entry& entry) {
   std::sort(feeds.begin(), feeds.end());
   builder.Add(feeds.size());
   for (const auto& [output, input] : feeds) builder.Add(output).Add(input);
+  if (const fbs::Sequences* sequences = entry.sequences()) {
+    for (const uint32_t input : {sequences->rows(), sequences->lengths(), sequences->blocks()})
+      builder.Add(TextOf(entry.inputs()->Get(input)->name()));
+    builder.Add(sequences->tokens()).Add(sequences->block_tokens()).Add(sequences->block_count());
+  }
   return builder.Finish();
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -102,6 +103,47 @@ absl::Status VerifyFeeds(const fbs::Plan& plan, absl::string_view place, const f
   return absl::OkStatus();
 }
 
+// The inputs of a promise about sequences: i32 of one slot, [R + 1], [R] and [R, M].
+absl::Status VerifySequences(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry) {
+  const fbs::Sequences* sequences = entry.sequences();
+  if (sequences == nullptr) return absl::OkStatus();
+  constexpr uint32_t kMost = std::numeric_limits<int32_t>::max();
+  for (const auto& [what, number] :
+       {std::pair{"tokens", sequences->tokens()}, std::pair{"block_tokens", sequences->block_tokens()},
+        std::pair{"block_count", sequences->block_count()}}) {
+    if (number >= 1 && number <= kMost) continue;
+    return Broken(place, ": sequences: ", what, " is ", number, "; it must be 1 to ", kMost);
+  }
+  const fbs::Buffer* buffers[3];
+  const uint32_t inputs[] = {sequences->rows(), sequences->lengths(), sequences->blocks()};
+  for (int i = 0; i < 3; ++i) {
+    const uint32_t ranks[] = {1, 1, 2};
+    BOWLINE_RETURN_IF_ERROR(
+        VerifyIndex(absl::StrCat(place, ": sequences"), "input", inputs[i], SizeOf(entry.inputs())));
+    const fbs::Port& port = *entry.inputs()->Get(inputs[i]);
+    buffers[i] = plan.buffers()->Get(port.buffer());
+    if (buffers[i]->dtype() != fbs::DType::I32 || SizeOf(buffers[i]->shape()) != ranks[i] || buffers[i]->slots() != 1) {
+      return Broken(place, ": sequences: input ", Quoted(port.name()), " is ",
+                    DescribeType(buffers[i]->dtype(), buffers[i]->shape()), " in ", buffers[i]->slots(),
+                    " slots; it must be i32 with ", ranks[i], " dimensions in one");
+    }
+    if (buffers[i]->layout() != nullptr) {
+      return Broken(place, ": sequences: input ", Quoted(port.name()), " is divided among ranks; each needs all of it");
+    }
+  }
+  for (uint32_t i = 0; i < SizeOf(entry.feeds()); ++i) {
+    const auto* found = std::find(std::begin(inputs), std::end(inputs), entry.feeds()->Get(i)->input());
+    if (found == std::end(inputs)) continue;
+    return Broken(place, ": sequences: feed ", i, " gives input ", *found, " what a run computed, which nobody checks");
+  }
+  const int64_t count = buffers[1]->shape()->Get(0);
+  if (buffers[0]->shape()->Get(0) != count + 1 || buffers[2]->shape()->Get(0) != count) {
+    return Broken(place, ": sequences: inputs have ", buffers[0]->shape()->Get(0), " rows, ", count, " lengths and ",
+                  buffers[2]->shape()->Get(0), " tables; it must be one more row, and as many tables as lengths");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyKind(absl::string_view place, const fbs::Entry& entry) {
   if (entry.kind() > fbs::EntryKind::MAX) return Broken(place, ": unknown kind ", static_cast<int>(entry.kind()));
   const char* kind = fbs::EnumNameEntryKind(entry.kind());
@@ -150,6 +192,7 @@ absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const f
     BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, role, *entry.outputs()->Get(i), /*input=*/false));
     BOWLINE_RETURN_IF_ERROR(VerifySecond(plan, port_place, entry, *entry.outputs()->Get(i), taken));
   }
+  BOWLINE_RETURN_IF_ERROR(VerifySequences(plan, place, entry));
   return VerifyFeeds(plan, place, entry);
 }
 

@@ -91,7 +91,8 @@ absl::Status VerifyFlags(const fbs::Plan& plan, absl::string_view place, const f
     return broken("which needs a buffer of kind ", fbs::EnumNameBufferKind(needed), ", but ",
                   BufferPlace(plan, state.buffer()), " is of kind ", fbs::EnumNameBufferKind(buffer.kind()));
   }
-  const fbs::StateFlag origins = fbs::StateFlag::Saved | fbs::StateFlag::Mirror | fbs::StateFlag::PerRequest;
+  const fbs::StateFlag origins =
+      fbs::StateFlag::Saved | fbs::StateFlag::Mirror | fbs::StateFlag::PerRequest | fbs::StateFlag::Cache;
   if (std::popcount(static_cast<uint32_t>(flags & origins)) != 1) {
     return broken("but must be one of ", DescribeFlags(origins),
                   ", which says where its value comes from when a run goes on");
@@ -104,8 +105,9 @@ absl::Status VerifyFlags(const fbs::Plan& plan, absl::string_view place, const f
     return broken("but steps are counted by one i32 that is Saved and no Weight, not by ",
                   DescribeType(buffer.dtype(), buffer.shape()));
   }
-  if (Has(state, fbs::StateFlag::PerRequest) && Has(state, fbs::StateFlag::Weight)) {
-    return broken("but a Weight serves all requests");
+  if ((Has(state, fbs::StateFlag::PerRequest) || Has(state, fbs::StateFlag::Cache)) &&
+      Has(state, fbs::StateFlag::Weight)) {
+    return broken("but a Weight serves all requests, and none writes it");
   }
   return absl::OkStatus();
 }

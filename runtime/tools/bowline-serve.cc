@@ -1,8 +1,9 @@
-// bowline-serve: answers requests of OpenAI's API with a plan that generates.
+// bowline-serve: answers requests of OpenAI's API with a plan for serving, or with one that generates.
 
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -20,11 +21,13 @@
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/semantic_verifier.h"
+#include "runtime/serve/batch_engine.h"
 #include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/model_files.h"
 #include "runtime/serve/sequential_engine.h"
 #include "runtime/serve/service.h"
+#include "runtime/serve/step_runner.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
@@ -35,12 +38,13 @@ namespace {
 constexpr char kTool[] = "bowline-serve";
 
 constexpr char kFooter[] =
-    R"(The plan is one of bowline-compile --mode generate; --seq is the context that clients have.
-  bowline-compile MODEL.gguf --mode generate --seq 512 -o g.plan
-  bowline-serve g.plan --weights MODEL.gguf
+    R"(The plan is one of bowline-compile --mode serve; --max-context is the context that clients have.
+  bowline-compile MODEL.gguf --mode serve --max-context 2048 -o s.plan
+  bowline-serve s.plan --weights MODEL.gguf
   curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "The rope", "max_tokens": 8}'
 
-One request is computed at a time; others wait. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
+Requests are computed side by side, as many as the plan's --max-batch; others wait. A plan of --mode generate computes one
+at a time, and its whole text again for each token. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
 seconds at most; a second one ends that. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
 
 Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken).)";
@@ -66,15 +70,19 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const std::string& path) {
   return keys;
 }
 
+bool HasSteps(const fbs::Plan& plan) {
+  return std::any_of(plan.entries()->begin(), plan.entries()->end(),
+                     [](const fbs::Entry* entry) { return entry->kind() == fbs::EntryKind::Step; });
+}
+
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ServeOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   const std::string file = absl::StrCat("'", options.plan, "'");
   if (RankCount(plan.plan()) != 1) {
     return absl::InvalidArgumentError(absl::StrCat(file, " is for several ranks; compile it for one"));
   }
-  if (FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, " has no entry that generates; compile the model with --mode generate"));
+  if (!HasSteps(plan.plan()) && FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(file, " cannot serve; compile the model with --mode serve"));
   }
   SessionOptions session_options;
   session_options.driver = options.driver;
@@ -125,22 +133,56 @@ class Signals {
   std::thread thread_;
 };
 
+// What a plan can do for clients.
+struct Served {
+  std::unique_ptr<serve::Engine> engine;
+  int64_t context = 0, vocabulary = 0;
+};
+
+absl::StatusOr<Served> ServeSteps(Session* session, const ServeOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(serve::StepRunner runner, serve::StepRunner::Create(session));
+  const serve::CacheShape shape = runner.shape();
+  Served served = {.engine = nullptr, .context = shape.max_context, .vocabulary = runner.vocabulary()};
+  BOWLINE_ASSIGN_OR_RETURN(
+      served.engine,
+      serve::BatchEngine::Create(shape, {.max_waiting = static_cast<int64_t>(options.most_waiting)},
+                                 [runner = std::move(runner)](const serve::StepBatch& batch,
+                                                              std::vector<serve::SampledToken>& sampled) mutable {
+                                   return runner.Run(batch, sampled);
+                                 }));
+  return served;
+}
+
+absl::StatusOr<Served> ServeTexts(Session* session, const ServeOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(Generator made, Generator::Create(session));
+  const auto generator = std::make_shared<Generator>(std::move(made));
+  return Served{std::make_unique<serve::SequentialEngine>(
+                    [generator](absl::Span<const int32_t> prompt, const GenerateOptions& generate,
+                                absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop) {
+                      return generator->Generate(prompt, generate, write, stop);
+                    },
+                    options.most_waiting),
+                generator->context(), generator->vocabulary()};
+}
+
 absl::Status Serve(const ServeOptions& options) {
   Signals signals;
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(options.api_key_file));
   BOWLINE_ASSIGN_OR_RETURN(const serve::ModelFiles files, serve::OpenModelFiles(options.weights));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(options));
-  BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
-  if (files.tokenizer->vocabulary_size() > generator.vocabulary()) {
+  BOWLINE_ASSIGN_OR_RETURN(const Served served, HasSteps(session->plan()) ? ServeSteps(session.get(), options)
+                                                                          : ServeTexts(session.get(), options));
+  serve::Engine& engine = *served.engine;
+  if (files.tokenizer->vocabulary_size() > served.vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", files.tokenizer->vocabulary_size(),
-                                                   " tokens and the plan's model ", generator.vocabulary(),
+                                                   " tokens and the plan's model ", served.vocabulary,
                                                    "; give the model's own files as --weights"));
   }
   serve::ServedModel model;
   model.name = options.name.empty() ? files.name : options.name;
   model.tokenizer = files.tokenizer.get();
   model.end_tokens = files.end_tokens;
-  model.context = generator.context();
+  model.context = served.context;
   if (!files.chat_template.empty()) {
     absl::StatusOr<serve::ChatRenderer> render = serve::MakeChatRenderer(files);
     if (render.ok()) {
@@ -157,11 +199,6 @@ absl::Status Serve(const ServeOptions& options) {
       serve::HttpServer::Listen(options.host, options.port, {}, [&](std::shared_ptr<serve::HttpExchange> exchange) {
         service->Handle(std::move(exchange));
       }));
-  serve::SequentialEngine engine(
-      [&](absl::Span<const int32_t> prompt, const GenerateOptions& generate,
-          absl::FunctionRef<absl::Status(int32_t)> write,
-          const std::atomic<bool>& stop) { return generator.Generate(prompt, generate, write, stop); },
-      options.most_waiting);
   service = std::make_unique<serve::Service>(model, &engine, std::move(keys));
   signals.Start(
       options.drain_timeout_s,
@@ -180,10 +217,10 @@ absl::Status Serve(const ServeOptions& options) {
 
 int Main(int argc, char** argv) {
   PrepareSignals(kTool);
-  CLI::App app("Serves a plan that generates, by OpenAI's API.", kTool);
+  CLI::App app("Serves a plan by OpenAI's API.", kTool);
   app.footer(kFooter);
   ServeOptions o;
-  app.add_option("PLAN", o.plan, "Plan of bowline-compile --mode generate")->required();
+  app.add_option("PLAN", o.plan, "Plan of bowline-compile --mode serve, or generate")->required();
   app.add_option("--weights", o.weights,
                  "GGUF file, or Hugging Face directory, with the weights, the tokenizer and the chat template")
       ->required();

@@ -137,7 +137,7 @@ class StrategyFile(tools.ToolTest):
         result = tools.start("bowline-compile", MODEL, "--mode", "generate", "--seq", 8, "--mesh", "dp=2", "-o",
                              self.folder / "x.plan")
         self.assertEqual(result.returncode, 1)
-        self.assertIn(b'has "dp" of 2 ranks for the batch, and --mode generate has a batch of one; give it one rank',
+        self.assertIn(b'has "dp" of 2 ranks for the batch, which --mode generate does not divide; give it one rank',
                       result.stderr)
 
     def test_every_line_changes_a_plan_by_itself(self):

@@ -112,8 +112,11 @@ Value Gpt2::buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens
   Value hidden = graph::GatherOp::create(b.ops(), b.read("embed"), tokens);
   b.at("transformer.wpe");
   RankedTensorType type = b.typeOf(hidden);
-  Value positions = graph::SliceOp::create(b.ops(), b.read("positions"), ArrayRef<int64_t>{0, 0},
-                                           ArrayRef<int64_t>{type.getDimSize(1), config.hidden});
+  int64_t length = type.getDimSize(1);
+  // Positions from 0 on are the first rows, which have a simpler derivative than rows by number.
+  Value positions = b.serves() ? Value(graph::GatherOp::create(b.ops(), b.read("positions"), b.positions(length)))
+                               : graph::SliceOp::create(b.ops(), b.read("positions"), ArrayRef<int64_t>{0, 0},
+                                                        ArrayRef<int64_t>{length, config.hidden});
   hidden = b.add(hidden, graph::BroadcastOp::create(b.ops(), type, positions, ArrayRef<int64_t>{1, 2}));
   for (int64_t layer = 0; layer < config.layers; ++layer)
     hidden = Gpt2Layer(b, config, activation, layer).build(hidden);
