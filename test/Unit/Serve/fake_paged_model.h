@@ -74,7 +74,8 @@ class FakePagedModel {
       for (int32_t t = 0; t < rows; ++t) {
         const size_t cell = Cell(batch, r, length - rows + t);
         if (!written.insert(cell).second) return absl::InternalError("two rows write one cell");
-        const int32_t position = length - rows + t, token = batch.tokens[static_cast<size_t>(batch.rows[r] + t)];
+        const int32_t position = length - rows + t, row = batch.rows[r] + t;
+        const int32_t token = batch.tokens[static_cast<size_t>(row)];
         cells_[cell] = {token, After(position == 0 ? 0 : cells_[Cell(batch, r, position - 1)].text, token)};
       }
     }
