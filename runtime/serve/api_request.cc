@@ -23,8 +23,6 @@ ApiError Wrong(std::string param, std::string message) {
 // Values under which a field changes nothing, for those that are not honoured.
 const std::map<std::string, std::vector<Value>, std::less<>>& Defaults() {
   static const auto* const defaults = new std::map<std::string, std::vector<Value>, std::less<>>{
-      {"top_p", {1, 1.0}},
-      {"top_k", {0, -1}},
       {"min_p", {0, 0.0}},
       {"n", {1}},
       {"best_of", {1}},
@@ -127,6 +125,19 @@ std::optional<ApiError> ReadSampling(Fields& fields, bool chat, ApiRequest* requ
       return Wrong("temperature", "'temperature' is no number from 0 to 2");
     }
     request->temperature = value->get<double>();
+  }
+  if (const Value* value = fields.Find("top_p")) {
+    if (!value->is_number() || !(value->get<double>() > 0 && value->get<double>() <= 1)) {
+      return Wrong("top_p", "'top_p' is no number above 0 and up to 1");
+    }
+    request->top_p = value->get<double>();
+  }
+  if (const Value* value = fields.Find("top_k")) {
+    if (!value->is_number_integer() || value->get<int64_t>() < -1 ||
+        value->is_number_unsigned() && value->get<uint64_t>() > INT32_MAX) {
+      return Wrong("top_k", "'top_k' is no whole number from 1 to 2147483647; 0 and -1 limit nothing");
+    }
+    request->top_k = static_cast<int32_t>(std::max<int64_t>(0, value->get<int64_t>()));
   }
   if (const Value* value = fields.Find("seed")) {
     if (!value->is_number_integer()) return Wrong("seed", "'seed' is no whole number");

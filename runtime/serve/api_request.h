@@ -36,6 +36,8 @@ struct ApiRequest {
   std::variant<std::string, std::vector<int32_t>> prompt;
   std::optional<int64_t> max_tokens;
   double temperature = 1;
+  double top_p = 1;   // above 0, up to 1, which limits nothing
+  int32_t top_k = 0;  // 0 limits nothing
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;  // at most 4, none empty
   bool stream = false;

@@ -23,7 +23,8 @@ SequentialEngine::~SequentialEngine() {
 
 absl::StatusOr<std::shared_ptr<Ticket>> SequentialEngine::Submit(Generation generation) {
   if (generation.top_k != 0 || generation.top_p != 1) {
-    return absl::InvalidArgumentError("this plan computes neither 'top_k' nor 'top_p'; leave them out");
+    return absl::InvalidArgumentError(absl::StrCat("this server's plan does not support this value of '",
+                                                   generation.top_k != 0 ? "top_k" : "top_p", "'; leave it out"));
   }
   auto ticket = std::make_shared<Ticket>(std::move(generation));
   {

@@ -136,6 +136,8 @@ void Service::Complete(std::shared_ptr<HttpExchange> exchange, bool chat) {
   // OpenAI's default for completions is 16.
   generation.max_new_tokens = request.max_tokens.value_or(chat ? left : std::min<int64_t>(16, left));
   generation.temperature = request.temperature;
+  generation.top_k = request.top_k;
+  generation.top_p = request.top_p;
   generation.seed = request.seed ? *request.seed : std::random_device{}();
   generation.end_tokens = model_.end_tokens;
   Answer::About about = {absl::StrCat(chat ? "chatcmpl-" : "cmpl-", absl::Hex(Now()), "-", ++requests_), model_.name,

@@ -12,14 +12,15 @@
 
 namespace bowline::serve {
 
-// A model whose next token is a hash of all tokens of a sequence, as it reads them back from a paged cache of tokens: a
-// wrong table, a write that is lost and a stale prefix give wrong tokens. It refuses steps that break their contract.
+// A model whose next token is a hash of all tokens of a sequence, as it reads them back from a paged cache. As with
+// keys and values, what a token leaves there depends on all that are before it. A wrong table, a write that is lost and
+// a stale prefix give wrong tokens or an error, and so does a step that breaks its contract.
 class FakePagedModel {
  public:
   static constexpr int32_t kVocabulary = 7;
 
   explicit FakePagedModel(const CacheShape& shape)
-      : shape_(shape), cells_(static_cast<size_t>(shape.blocks * shape.block_tokens), kNothing) {}
+      : shape_(shape), cells_(static_cast<size_t>(shape.blocks * shape.block_tokens)) {}
 
   static SampledToken Next(absl::Span<const int32_t> tokens, const SequenceSampling& sampling) {
     uint64_t hash = sampling.seed * 31 + static_cast<uint64_t>(sampling.top_k);
@@ -73,7 +74,9 @@ class FakePagedModel {
       for (int32_t t = 0; t < rows; ++t) {
         const size_t cell = Cell(batch, r, length - rows + t);
         if (!written.insert(cell).second) return absl::InternalError("two rows write one cell");
-        cells_[cell] = batch.tokens[static_cast<size_t>(batch.rows[r] + t)];
+        const int32_t position = length - rows + t, row = batch.rows[r] + t;
+        const int32_t token = batch.tokens[static_cast<size_t>(row)];
+        cells_[cell] = {token, After(position == 0 ? 0 : cells_[Cell(batch, r, position - 1)].text, token)};
       }
     }
     for (auto t = static_cast<size_t>(batch.rows.back()); t < batch.tokens.size(); ++t) {
@@ -87,9 +90,13 @@ class FakePagedModel {
       }
       if (batch.sample[r] != batch.rows[r + 1] - 1) return absl::InternalError("another row than the last is sampled");
       std::vector<int32_t> tokens;
+      uint64_t text = 0;
       for (int32_t i = 0; i < batch.lengths[r]; ++i) {
-        tokens.push_back(cells_[Cell(batch, r, i)]);
-        if (tokens.back() == kNothing) return absl::InternalError(absl::StrCat("position ", i, " was not written"));
+        const Written& cell = cells_[Cell(batch, r, i)];
+        if (cell.token == kNothing) return absl::InternalError(absl::StrCat("position ", i, " was not written"));
+        text = After(text, cell.token);
+        if (cell.text != text) return absl::InternalError(absl::StrCat("position ", i, " is that of another text"));
+        tokens.push_back(cell.token);
       }
       sampled[r] = Next(tokens, batch.sampling[r]);
     }
@@ -100,16 +107,24 @@ class FakePagedModel {
   void Spoil(const StepBatch& batch) {
     for (size_t r = 0; r + 1 < batch.rows.size(); ++r) {
       const int32_t rows = batch.rows[r + 1] - batch.rows[r];
-      for (int32_t t = 0; t < rows; ++t) cells_[Cell(batch, r, batch.lengths[r] - rows + t)] = kNothing;
+      for (int32_t t = 0; t < rows; ++t) cells_[Cell(batch, r, batch.lengths[r] - rows + t)] = {};
     }
   }
   void SpoilBlock(int32_t block) {
-    for (int64_t i = 0; i < shape_.block_tokens; ++i)
-      cells_[static_cast<size_t>(block * shape_.block_tokens + i)] = kNothing;
+    for (int64_t i = 0; i < shape_.block_tokens; ++i) cells_[static_cast<size_t>(block * shape_.block_tokens + i)] = {};
   }
 
  private:
   static constexpr int32_t kNothing = -1;
+  // What a token leaves in the cache: itself, and a hash of the text up to it.
+  struct Written {
+    int32_t token = kNothing;
+    uint64_t text = 0;
+  };
+
+  static uint64_t After(uint64_t text, int32_t token) {
+    return (text ^ static_cast<uint64_t>(token + 1)) * 0x9e3779b97f4a7c15 + (text >> 31);
+  }
 
   size_t Cell(const StepBatch& batch, size_t r, int64_t position) const {
     const auto table = static_cast<size_t>((shape_.max_context + shape_.block_tokens - 1) / shape_.block_tokens);
@@ -118,7 +133,7 @@ class FakePagedModel {
   }
 
   const CacheShape shape_;
-  std::vector<int32_t> cells_;
+  std::vector<Written> cells_;
 };
 
 }  // namespace bowline::serve

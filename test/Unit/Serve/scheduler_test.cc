@@ -160,6 +160,19 @@ TEST_F(SchedulerTest, SequencesTakeTurnsWhereAStepHasFewerRows) {
   EXPECT_THAT(tokens, ElementsAre(0, 4, 4, 4, 4));
 }
 
+TEST_F(SchedulerTest, ThoseWhoComeTakeNobodysTurn) {
+  Make({40, 4, 16, 2, {1}});
+  const uint64_t old = Submit(1, 8);
+  std::vector<uint64_t> served;
+  for (int step = 0; step < 8; ++step) {
+    // Each needs one step, and another one is always there.
+    Submit(1, 1, 10 + step);
+    Step();
+    served.push_back(progress_.at(0).id == old);
+  }
+  EXPECT_THAT(served, ElementsAre(1, 0, 1, 0, 1, 0, 1, 0));
+}
+
 TEST_F(SchedulerTest, PromptsThatBeginAlikeShareBlocks) {
   Make({20, 4, 32, 4, {32}});
   Submit(9, 4);
@@ -174,6 +187,34 @@ TEST_F(SchedulerTest, PromptsThatBeginAlikeShareBlocks) {
   const std::vector<int32_t> blocks = scheduler_->running()[0]->blocks;
   EXPECT_THAT(scheduler_->running()[2]->blocks, ElementsAre(blocks[0], blocks[1]));
   EXPECT_EQ(scheduler_->pool().references(blocks[1]), 3);
+}
+
+TEST_F(SchedulerTest, BlocksOfAPromptThatIsComputedInPartsArePromised) {
+  Make({9, 2, 16, 2, {2}});
+  Submit(12, 1);
+  Submit(8, 1, 50);
+  for (int step = 0; step < 6; ++step) {
+    EXPECT_EQ(scheduler_->pool().owned(), step);
+    EXPECT_THAT(Step(), ElementsAre(2));
+    EXPECT_EQ(scheduler_->waiting().size(), 1u);
+  }
+  EXPECT_THAT(Step(), ElementsAre(2));
+  EXPECT_TRUE(scheduler_->waiting().empty());
+  EXPECT_EQ(scheduler_->preemptions(), 0u);
+}
+
+TEST_F(SchedulerTest, ABlockOfAHitIsNotTakenForItsOwnRequest) {
+  Make({6, 2, 16, 2, {1, 16}});
+  Submit(8, 1);
+  EXPECT_THAT(Step(), ElementsAre(8));
+  // Of the 4 blocks that are kept 3 are left, and the same prompt needs one more.
+  Submit(3, 2, 50);
+  Submit(8, 1);
+  EXPECT_THAT(Step(), ElementsAre(3));
+  EXPECT_THAT(Step(), ElementsAre(1));
+  EXPECT_EQ(scheduler_->waiting().size(), 1u);
+  EXPECT_THAT(Step(), ElementsAre(2));
+  EXPECT_EQ(scheduler_->preemptions(), 0u);
 }
 
 TEST_F(SchedulerTest, TheYoungestGivesItsBlocksUpAndGoesOnLater) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
+#include "runtime/serve/batch_engine.h"
 #include "runtime/serve/sequential_engine.h"
 #include "runtime/text/tokenizer_parts.h"
 #include "test/Unit/Serve/http_client.h"
@@ -34,6 +35,28 @@ TokenizerParts Letters() {
 class ServiceTest : public ::testing::Test {
  protected:
   void Start(std::vector<std::string> keys = {}, size_t most_waiting = 4) {
+    StartWith(std::make_unique<SequentialEngine>(
+                  [this](absl::Span<const int32_t> prompt, const GenerateOptions& options,
+                         absl::FunctionRef<absl::Status(int32_t)> write,
+                         const std::atomic<bool>& stop) { return Mirror(prompt, options, write, stop); },
+                  most_waiting),
+              std::move(keys));
+  }
+
+  absl::Status Mirror(absl::Span<const int32_t> prompt, const GenerateOptions& options,
+                      absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop) const {
+    if (gate_.valid()) gate_.wait();
+    if (prompt[0] == 2) return absl::InternalError("the model fails");
+    std::vector<int32_t> text(prompt.rbegin(), prompt.rend());
+    text.push_back(0);
+    for (int64_t i = 0; i < options.max_new_tokens && !stop; ++i) {
+      BOWLINE_RETURN_IF_ERROR(write(text[static_cast<size_t>(i) % text.size()]));
+    }
+    return absl::OkStatus();
+  }
+
+  void StartWith(std::unique_ptr<Engine> engine, std::vector<std::string> keys = {}) {
+    engine_ = std::move(engine);
     auto tokenizer = MakeTokenizer(Letters());
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     tokenizer_ = *std::move(tokenizer);
@@ -49,19 +72,6 @@ class ServiceTest : public ::testing::Test {
       if (text.find('~') != std::string::npos) return absl::InvalidArgumentError("the template refuses '~'");
       return text;
     };
-    engine_ = std::make_unique<SequentialEngine>(
-        [this](absl::Span<const int32_t> prompt, const GenerateOptions& options,
-               absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop) -> absl::Status {
-          if (gate_.valid()) gate_.wait();
-          if (prompt[0] == 2) return absl::InternalError("the model fails");
-          std::vector<int32_t> text(prompt.rbegin(), prompt.rend());
-          text.push_back(0);
-          for (int64_t i = 0; i < options.max_new_tokens && !stop; ++i) {
-            BOWLINE_RETURN_IF_ERROR(write(text[static_cast<size_t>(i) % text.size()]));
-          }
-          return absl::OkStatus();
-        },
-        most_waiting);
     service_ = std::make_unique<Service>(model_, engine_.get(), std::move(keys));
     auto server = HttpServer::Listen(
         "127.0.0.1", 0, {}, [this](std::shared_ptr<HttpExchange> exchange) { service_->Handle(std::move(exchange)); });
@@ -168,6 +178,9 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
       {"/v1/chat/completions", {{"messages", user}, {"max_tokens", 0}}, "max_tokens", "from 1"},
       {"/v1/chat/completions", {{"messages", user}, {"max_tokens", -1}}, "max_tokens", "from 1"},
       {"/v1/chat/completions", {{"messages", user}, {"temperature", 2.5}}, "temperature", "from 0 to 2"},
+      {"/v1/chat/completions", {{"messages", user}, {"top_p", 0}}, "top_p", "above 0 and up to 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"top_k", -2}}, "top_k", "from 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"top_k", uint64_t{1} << 63}}, "top_k", "from 1"},
       {"/v1/chat/completions", {{"messages", user}, {"stream", 1}}, "stream", "not a boolean"},
       {"/v1/chat/completions",
        {{"messages", user}, {"stream_options", {{"include_usage", true}}}},
@@ -251,6 +264,53 @@ TEST_F(ServiceTest, AFailureIsTheClientsToSee) {
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 500 "));
   EXPECT_EQ(BodyOf(reply)["error"]["message"], "the model fails");
   EXPECT_EQ(BodyOf(Post("/v1/completions", {{"prompt", "ab"}}))["choices"][0]["text"], "ba");
+}
+
+TEST_F(ServiceTest, BatchesAndCountsBlocks) {
+  std::promise<SequenceSampling> sampling;
+  bool first = true;
+  // Says the last token of each sequence again.
+  auto engine = BatchEngine::Create(
+      {/*blocks=*/9, /*block_tokens=*/4, /*max_context=*/40, /*max_sequences=*/2, /*buckets=*/{1, 8}}, {},
+      [&](const StepBatch& batch, std::vector<SampledToken>& sampled) {
+        if (std::exchange(first, false)) sampling.set_value(batch.sampling[0]);
+        sampled.resize(batch.lengths.size());
+        for (size_t r = 0; r < sampled.size(); ++r) {
+          sampled[r].token = batch.tokens[static_cast<size_t>(batch.sample[r])];
+        }
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  StartWith(*std::move(engine));
+  const Json body = {{"prompt", "abcdefgh"}, {"max_tokens", 3}, {"top_k", 5}, {"top_p", 0.5}, {"seed", 7}};
+  EXPECT_EQ(BodyOf(Post("/v1/completions", body))["choices"][0]["text"], "hhh");
+  const SequenceSampling seen = sampling.get_future().get();
+  EXPECT_EQ(seen.top_k, 5);
+  EXPECT_EQ(seen.top_p, 0.5F);
+  EXPECT_EQ(seen.temperature, 1);
+  EXPECT_EQ(seen.seed, 7u);
+  EXPECT_EQ(BodyOf(Post("/v1/completions", body))["choices"][0]["text"], "hhh");
+  HttpClient client(server_->port());
+  client.SendGet("/metrics");
+  const std::string metrics = client.ReadReply();
+  EXPECT_THAT(metrics, HasSubstr("vllm:kv_cache_usage_perc 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("vllm:num_preemptions_total 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("vllm:prefix_cache_queries_total 16\n"));
+  EXPECT_THAT(metrics, HasSubstr("vllm:prefix_cache_hits_total 4\n"));
+  // The cache has 32 places, and the context 40.
+  const std::string large = Post("/v1/completions", {{"prompt", std::string(30, 'a')}, {"max_tokens", 5}});
+  EXPECT_THAT(large, StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(large, HasSubstr("but the cache has 8"));
+}
+
+TEST_F(ServiceTest, APlanThatSamplesFromAllRefusesLimits) {
+  Start();
+  const std::pair<const char*, Json> kLimits[] = {{"top_k", 5}, {"top_p", 0.5}};
+  for (const auto& [name, value] : kLimits) {
+    const std::string reply = Post("/v1/completions", {{"prompt", "a"}, {name, value}});
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 "));
+    EXPECT_THAT(reply, HasSubstr(absl::StrCat("this value of '", name, "'")));
+  }
 }
 
 TEST_F(ServiceTest, ListsModelsAndCounts) {
