@@ -285,12 +285,12 @@ TEST(Config, FixedKeysCoverWhatTheFamiliesKnow) {
         return true;
     return false;
   };
-  for (const char *key : {"attention_bias", "mlp_bias", "rope_scaling", "sliding_window", "partial_rotary_factor",
+  for (const char *key : {"attention_bias", "mlp_bias", "sliding_window", "partial_rotary_factor",
                           "quantization_config", "attention_multiplier", "logits_scaling"})
     EXPECT_TRUE(isFixed("llama", key)) << key;
-  for (const char *key : {"use_sliding_window", "rope_scaling", "use_mrope", "quantization_config"})
+  for (const char *key : {"use_sliding_window", "use_mrope", "quantization_config"})
     EXPECT_TRUE(isFixed("qwen2", key)) << key;
-  for (const char *key : {"attention_bias", "use_sliding_window", "rope_scaling"})
+  for (const char *key : {"attention_bias", "use_sliding_window"})
     EXPECT_TRUE(isFixed("qwen3", key)) << key;
   for (const char *key : {"scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention"})
     EXPECT_TRUE(isFixed("gpt2", key)) << key;
