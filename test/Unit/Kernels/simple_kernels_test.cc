@@ -47,11 +47,12 @@ Signature ScaledRope(const reference::RopeScaling& scaling, int64_t positions, i
 
 TEST(RopeAngles, AreScaled) {
   std::vector<int32_t> positions = {0, 1, 77, 4095, 131071};
-  const reference::Angles plain = reference::RopeAngles(positions, 32, 500000.0);
+  constexpr int64_t kCount = 5, kHalf = 32;
+  const reference::Angles plain = reference::RopeAngles(positions, kHalf, 500000.0);
   for (const reference::RopeScaling& scaling : {reference::RopeScaling{4}, {8, 8192, 1, 4}, {32, 8192, 1, 4}}) {
-    Floats cosines(5 * 32, NAN), sines(5 * 32, NAN);
-    RunKernel(ScaledRope(scaling, 5, 32), {positions.data(), cosines.data(), sines.data()});
-    const reference::Angles expected = reference::RopeAngles(positions, 32, 500000.0, scaling);
+    Floats cosines(kCount * kHalf, NAN), sines(kCount * kHalf, NAN);
+    RunKernel(ScaledRope(scaling, kCount, kHalf), {positions.data(), cosines.data(), sines.data()});
+    const reference::Angles expected = reference::RopeAngles(positions, kHalf, 500000.0, scaling);
     EXPECT_LT(ScaledError(cosines, expected.cos), 6.1e-8);
     EXPECT_LT(ScaledError(sines, expected.sin), 6.1e-8);
     EXPECT_GT(ScaledError(sines, plain.sin), 0.1);
