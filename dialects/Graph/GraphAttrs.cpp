@@ -11,7 +11,9 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -135,4 +137,57 @@ void GraphDialect::registerAttributes() {
 #define GET_ATTRDEF_LIST
 #include "dialects/Graph/GraphAttrs.cpp.inc"
       >();
+}
+
+//===----------------------------------------------------------------------===//
+// Scaling of rotary positions
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError, FloatAttr factor, int64_t original,
+                                      FloatAttr low, FloatAttr high) {
+  if (!std::isfinite(factor.getValueAsDouble()) || factor.getValueAsDouble() < 1)
+    return emitError() << "the factor must be finite and at least 1, got " << factor.getValueAsDouble();
+  if (original == 0 && !low && !high)
+    return success();
+  if (original < 1)
+    return emitError() << "the original number of positions must be at least 1, got " << original;
+  if (!low || !high || !(low.getValueAsDouble() > 0) || !(low.getValueAsDouble() < high.getValueAsDouble()) ||
+      !std::isfinite(high.getValueAsDouble()))
+    return emitError() << "low and high must be finite, with 0 < low < high";
+  return success();
+}
+
+double RopeScalingAttr::scale(double frequency) const {
+  if (!isByTurns())
+    return frequency / getFactor();
+  double turns = static_cast<double>(getOriginal()) * frequency / (2 * llvm::numbers::pi);
+  double kept = std::clamp((turns - getLow()) / (getHigh() - getLow()), 0.0, 1.0);
+  return frequency * (kept + (1 - kept) / getFactor());
+}
+
+Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
+  SMLoc location = parser.getCurrentLocation();
+  FloatAttr factor, low, high;
+  int64_t original = 0;
+  if (parser.parseLess() || parser.parseKeyword("factor") || parseReal(parser, factor))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("original")) &&
+      (parser.parseInteger(original) || parser.parseKeyword("low") || parseReal(parser, low) ||
+       parser.parseKeyword("high") || parseReal(parser, high)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(location); }, parser.getContext(), factor, original, low, high);
+}
+
+void RopeScalingAttr::print(AsmPrinter &printer) const {
+  printer << "<factor ";
+  printReal(printer, getFactorAttr());
+  if (isByTurns()) {
+    printer << " original " << getOriginal() << " low ";
+    printReal(printer, getLowAttr());
+    printer << " high ";
+    printReal(printer, getHighAttr());
+  }
+  printer << '>';
 }

@@ -107,4 +107,42 @@ def Graph_RoleAttr : Graph_Attr<"Role", "role"> {
   }]>];
 }
 
+def Graph_RopeScalingAttr : Graph_Attr<"RopeScaling", "rope_scaling"> {
+  let summary = "By how much frequencies of rotary positions are lower than those of theta";
+  let description = [{
+    `#graph.rope_scaling<factor 8.0>` divides all frequencies by 8: `linear` of Hugging Face.
+
+    `#graph.rope_scaling<factor 8.0 original 8192 low 1.0 high 4.0>`, which is `llama3`, keeps those that turn at least
+    `high` times within the original number of positions, divides those that turn at most `low` times, and goes over
+    from one to the other in proportion to the turns: `f * (s + (1 - s) / factor)`,
+    `s = clamp((original * f / (2 pi) - low) / (high - low), 0, 1)`.
+
+    **Constraints:** the factor is finite and at least 1; `original` is positive, and `0 < low < high`, both finite.
+  }];
+  // Without `original` it is 0, and the last two are null.
+  let parameters = (ins "::mlir::FloatAttr":$factorAttr, DefaultValuedParameter<"int64_t", "0">:$original,
+                    OptionalParameter<"::mlir::FloatAttr">:$lowAttr, OptionalParameter<"::mlir::FloatAttr">:$highAttr);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilder<(ins "double":$factor), [{
+      auto f64 = ::mlir::Float64Type::get($_ctxt);
+      return $_get($_ctxt, ::mlir::FloatAttr::get(f64, factor), /*original=*/0, ::mlir::FloatAttr(),
+                   ::mlir::FloatAttr());
+    }]>,
+    AttrBuilder<(ins "double":$factor, "int64_t":$original, "double":$low, "double":$high), [{
+      auto f64 = ::mlir::Float64Type::get($_ctxt);
+      return $_get($_ctxt, ::mlir::FloatAttr::get(f64, factor), original, ::mlir::FloatAttr::get(f64, low),
+                   ::mlir::FloatAttr::get(f64, high));
+    }]>];
+  let extraClassDeclaration = [{
+    double getFactor() const { return getFactorAttr().getValueAsDouble(); }
+    /// Whether frequencies are scaled by how often they turn; the next two are of such a scaling alone.
+    bool isByTurns() const { return getOriginal() != 0; }
+    double getLow() const { return getLowAttr().getValueAsDouble(); }
+    double getHigh() const { return getHighAttr().getValueAsDouble(); }
+    double scale(double frequency) const;
+  }];
+}
+
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_TD

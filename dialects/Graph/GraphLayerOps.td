@@ -75,13 +75,16 @@ def Graph_RopeAnglesOp : Graph_ComputeOp<"rope_angles", [
     Interpretable<>, CostModel<>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>, KernelModel<>]> {
   let summary = "Cosines and sines of rotary position embedding (Su et al., 2021)";
   let description = [{
-    For positions [S] and a head dimension D: `angle[s, i] = positions[s] * theta^(-2i/D)`, results [S, D/2].
+    For positions [S] and a head dimension D: `angle[s, i] = positions[s] * theta^(-2i/D)`, results [S, D/2]. With a
+    `scaled`, frequencies `theta^(-2i/D)` are scaled as `#graph.rope_scaling` says.
 
     **Constraints:** positions have one dimension; both results have the shape [S, D/2]; theta is finite and positive.
   }];
-  let arguments = (ins Graph_IndexTensor:$positions, F64Attr:$theta);
+  let arguments = (ins Graph_IndexTensor:$positions, F64Attr:$theta, OptionalAttr<Graph_RopeScalingAttr>:$scaling);
   let results = (outs Graph_FloatTensor:$cosine, Graph_FloatTensor:$sine);
-  let assemblyFormat = "$positions `theta` custom<Real>($theta) attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $positions `theta` custom<Real>($theta) (`scaled` $scaling^)? attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

@@ -24,6 +24,18 @@ namespace bowline::hf {
 class Architecture;
 struct Family;
 
+/// How frequencies of rotary positions are lower than those of theta (#graph.rope_scaling).
+struct RopeScaling {
+  double factor = 1;    // divides frequencies; 1: none are scaled
+  int64_t original = 0; // positions before scaling, in which turns are counted; 0: all are divided
+  double lowTurns = 0, highTurns = 0;
+
+  bool operator==(const RopeScaling &other) const {
+    return factor == other.factor && original == other.original && lowTurns == other.lowTurns &&
+           highTurns == other.highTurns;
+  }
+};
+
 /// A supported model: the sizes that every family has, and the family's own part. All sizes are positive and small
 /// enough that no product of two of them overflows; heads divide as they must. Sizes may be set to others that keep
 /// this.
@@ -40,6 +52,7 @@ struct ModelConfig {
   int64_t maxPositions = 0;    // longest sequence
   double normEpsilon = 0;      // epsilon of RMSNorm or LayerNorm
   double ropeTheta = 0;        // 0 where positions are not rotary
+  RopeScaling ropeScaling;     // of the frequencies of theta
   double initializerRange = 0; // standard deviation of initial weights
   bool tiedEmbeddings = false; // the output projection is the token embedding
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontends/hf/RotaryDecoder.h"
+#include "frontends/hf/RotaryPositions.h"
 
 #include "dialects/Graph/GraphOps.h"
 #include "runtime/base/json.h"
@@ -23,7 +24,6 @@ using nlohmann::json;
 std::vector<FixedKey> hf::rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily) {
   std::vector<FixedKey> keys = {
       {"mlp_bias", {"false"}},
-      {"rope_scaling", {"null"}},
       {"rope_interleaved", {"false"}},
       {"partial_rotary_factor", {"1"}},
       {"no_rope_layers", {"null", "[]"}},
@@ -45,32 +45,6 @@ std::vector<FixedKey> hf::rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily)
 
 std::vector<absl::string_view> hf::rotaryDecoderDropoutKeys() {
   return {"attention_dropout", "hidden_dropout", "residual_dropout"};
-}
-
-/// Newer files keep everything about rotary positions in `rope_parameters`, older ones have `rope_theta` beside the
-/// sizes; both may be there and must agree.
-static double readRopeTheta(ConfigReader &reader) {
-  constexpr double kDefaultTheta = 10000.0;
-  bool isBeside = reader.has("rope_theta");
-  double beside = reader.positiveNumberOr("rope_theta", kDefaultTheta);
-  const json *parameters = reader.take("rope_parameters");
-  if (!parameters)
-    return beside;
-  if (!parameters->is_object()) {
-    reader.fail("rope_parameters", "is not supported; it should be an object");
-    return beside;
-  }
-  ConfigReader inner(*parameters, absl::StrCat(reader.place(), ": in \"rope_parameters\""));
-  inner.choiceOr("rope_type", {"default"}, 0);
-  inner.choiceOr("type", {"default"}, 0);
-  inner.require("partial_rotary_factor", {"1"});
-  double theta = inner.positiveNumberOr("rope_theta", beside);
-  for (const std::string &key : inner.unread())
-    inner.fail(key, "is not supported; use rope_type \"default\" with rope_theta alone");
-  if (isBeside && theta != beside)
-    inner.fail("rope_theta", absl::StrCat("contradicts \"rope_theta\" = ", beside, " outside of it; keep one"));
-  reader.fail(inner.status());
-  return theta;
 }
 
 void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
@@ -120,7 +94,7 @@ void hf::readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSize
   config.initializerRange = reader.nonNegativeNumberOr("initializer_range", 0.02);
   reader.isNoPartOfFunction("initializer_range");
   config.tiedEmbeddings = reader.booleanOr("tie_word_embeddings", false);
-  config.ropeTheta = readRopeTheta(reader);
+  readRotaryPositions(reader, config);
   reader.choiceOr("hidden_act", {"silu"}, 0);
   readHeads(reader, config, absent);
 }
@@ -231,11 +205,21 @@ Value DecoderLayer::build(Value hidden, function_ref<Value(DecoderLayer &, Value
   return b.add(hidden, updated);
 }
 
+static graph::RopeScalingAttr scalingOf(const ModelConfig &config, MLIRContext *context) {
+  const RopeScaling &scaling = config.ropeScaling;
+  if (scaling == RopeScaling())
+    return {};
+  if (scaling.original == 0)
+    return graph::RopeScalingAttr::get(context, scaling.factor);
+  return graph::RopeScalingAttr::get(context, scaling.factor, scaling.original, scaling.lowTurns, scaling.highTurns);
+}
+
 static RopeTables buildRopeTables(ModelBuilder &b, const ModelConfig &config, int64_t length) {
   b.at("model.rotary_emb");
   Value positions = b.positions(length);
   RankedTensorType table = b.f32({length, config.headDim / 2});
-  auto angles = graph::RopeAnglesOp::create(b.ops(), table, table, positions, APFloat(config.ropeTheta));
+  auto angles = graph::RopeAnglesOp::create(b.ops(), table, table, positions, APFloat(config.ropeTheta),
+                                            scalingOf(config, b.ops().getContext()));
   return {angles.getCosine(), angles.getSine()};
 }
 

@@ -155,7 +155,8 @@ Program RopeProgram(const Signature& signature) {
                          {kAlong, kRows, 1},
                          0,
                          {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2),
-                          Parameter::I64(shape.positions), Parameter::I64(shape.half), Parameter::F64(shape.theta)}}}};
+                          Parameter::I64(shape.positions), Parameter::I64(shape.half), Parameter::F64(shape.theta),
+                          Parameter::F64(shape.rate), Parameter::F64(shape.slope), Parameter::F64(shape.offset)}}}};
 }
 
 struct Dimension {
@@ -324,7 +325,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
       {"random_normal",
        {&NormalProgram, {"seed", "key", "mean", "stddev", "global_shape", "offsets", "sharded_dims", "padded"}}},
       {"random_uniform", {&UniformProgram, {"seed", "key", "lo", "hi", "global_shape", "offsets", "sharded_dims"}}},
-      {"rope_angles", {&RopeProgram, {"theta"}}},
+      {"rope_angles", {&RopeProgram, {"theta", "factor", "original_positions", "low_turns", "high_turns"}}},
       {"scatter_add_rows", {&ScatterProgram, {kInRange, kLeavesRowsOut}}},
   };
   const auto found = programs->find(signature.kernel);

@@ -8,10 +8,14 @@ using namespace bowline::device;
 
 template <typename T>
 BOWLINE_DEVICE void RopeAngles(const int32_t* positions, T* cosines, T* sines, int64_t count, int64_t half,
-                               double theta) {
+                               double theta, double rate, double slope, double offset) {
   const int64_t i = GlobalThread();
   if (i >= half) return;
-  const double frequency = Power(theta, -static_cast<double>(i) / static_cast<double>(half));
+  double frequency = Power(theta, -static_cast<double>(i) / static_cast<double>(half));
+  // RopeAnglesShape of kernels/signatures says what the last three are.
+  double kept = Add(Mul(frequency, slope), -offset);
+  kept = kept < 0 ? 0 : kept > 1 ? 1 : kept;
+  frequency = Mul(frequency, Add(kept, Mul(1 - kept, rate)));
   const int64_t step = static_cast<int64_t>(gridDim.y) * blockDim.y;
   for (int64_t p = static_cast<int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; p < count; p += step) {
     double sine, cosine;
@@ -24,10 +28,10 @@ BOWLINE_DEVICE void RopeAngles(const int32_t* positions, T* cosines, T* sines, i
 }  // namespace
 
 BOWLINE_DEVICE_FUNCTION(bowline_rope_angles_f32, 256, const int32_t* positions, float* cosines, float* sines,
-                        int64_t count, int64_t half, double theta) {
-  RopeAngles(positions, cosines, sines, count, half, theta);
+                        int64_t count, int64_t half, double theta, double rate, double slope, double offset) {
+  RopeAngles(positions, cosines, sines, count, half, theta, rate, slope, offset);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_rope_angles_bf16, 256, const int32_t* positions, Bf16* cosines, Bf16* sines,
-                        int64_t count, int64_t half, double theta) {
-  RopeAngles(positions, cosines, sines, count, half, theta);
+                        int64_t count, int64_t half, double theta, double rate, double slope, double offset) {
+  RopeAngles(positions, cosines, sines, count, half, theta, rate, slope, offset);
 }

@@ -50,7 +50,11 @@ Tensor ScatterAddRows(const Tensor& updates, int64_t rows, int64_t columns, cons
 struct Angles {
   Tensor cos, sin;  // [positions, half]
 };
-Angles RopeAngles(const std::vector<int32_t>& positions, int64_t half, double theta);
+// Frequencies are scaled by the formula of the Hugging Face library for "llama3", or all divided where `original` is 0.
+struct RopeScaling {
+  double factor = 1, original = 0, low = 0, high = 0;
+};
+Angles RopeAngles(const std::vector<int32_t>& positions, int64_t half, double theta, const RopeScaling& scaling = {});
 
 }  // namespace bowline::kernels::reference
 

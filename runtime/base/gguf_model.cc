@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/rope_factors.h"
 
 namespace bowline {
 namespace {
@@ -77,14 +79,26 @@ std::string KeyOf(absl::string_view name) {
 
 // Keys of an architecture that ReadConfig reads, or that change nothing.
 constexpr absl::string_view kKnownKeys[] = {
-    "attention.head_count",   "attention.head_count_kv",
-    "attention.key_length",   "attention.layer_norm_rms_epsilon",
-    "attention.value_length", "block_count",
-    "context_length",         "embedding_length",
-    "feed_forward_length",    "rope.dimension_count",
-    "rope.freq_base",         "rope.scaling.finetuned",
-    "rope.scaling.type",      "vocab_size",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.layer_norm_rms_epsilon",
+    "attention.value_length",
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scaling.factor",
+    "rope.scaling.finetuned",
+    "rope.scaling.type",
+    "vocab_size",
 };
+// Mistral's files are of the architecture llama. The others have no such key, or no such window.
+constexpr absl::string_view kLlamaWindow = "llama.attention.sliding_window";
+
+constexpr absl::string_view kFrequencyFactors = "rope_freqs.weight";
 
 }  // namespace
 
@@ -151,15 +165,13 @@ absl::Status GgufModel::ReadConfig() {
   }
   config_["head_dim"] = size;
   BOWLINE_ASSIGN_OR_RETURN(config_["rms_norm_eps"], file_.Number(key("attention.layer_norm_rms_epsilon")));
-  config_["rope_theta"] = 10000.0;
-  if (file_.Has(key("rope.freq_base"))) {
-    BOWLINE_ASSIGN_OR_RETURN(config_["rope_theta"], file_.Number(key("rope.freq_base")));
-  }
-  if (file_.Has(key("rope.scaling.type"))) {
-    BOWLINE_ASSIGN_OR_RETURN(const absl::string_view scaling, file_.String(key("rope.scaling.type")));
-    if (scaling != "none") {
-      return Error(absl::StrCat("\"", key("rope.scaling.type"), "\" = \"", absl::Utf8SafeCHexEscape(scaling),
-                                "\" is not supported; only \"none\" is"));
+  BOWLINE_RETURN_IF_ERROR(ReadRotation(size));
+  if (file_.Has(kLlamaWindow)) {
+    BOWLINE_ASSIGN_OR_RETURN(const int64_t window, file_.Integer(kLlamaWindow));
+    if (window > 0) {
+      config_["model_type"] = "mistral";
+      config_["architectures"] = {"MistralForCausalLM"};
+      config_["sliding_window"] = window;
     }
   }
   const GgufTensor* const embedding = file_.Find("token_embd.weight");
@@ -169,10 +181,51 @@ absl::Status GgufModel::ReadConfig() {
   return absl::OkStatus();
 }
 
+absl::Status GgufModel::ReadRotation(int64_t head_dim) {
+  const auto key = [&](absl::string_view suffix) { return absl::StrCat(architecture_, ".rope.", suffix); };
+  config_["rope_theta"] = 10000.0;
+  if (file_.Has(key("freq_base"))) {
+    BOWLINE_ASSIGN_OR_RETURN(config_["rope_theta"], file_.Number(key("freq_base")));
+  }
+  // Positions are scaled where there is a factor, unless the type forbids it; 0 stands for no factor.
+  absl::string_view type = "linear";
+  double factor = 0;
+  if (file_.Has(key("scaling.type"))) {
+    BOWLINE_ASSIGN_OR_RETURN(type, file_.String(key("scaling.type")));
+  }
+  if (file_.Has(key("scaling.factor"))) {
+    BOWLINE_ASSIGN_OR_RETURN(factor, file_.Number(key("scaling.factor")));
+  }
+  if (type != "none" && type != "linear") {
+    return Error(absl::StrCat("\"", key("scaling.type"), "\" = \"", absl::Utf8SafeCHexEscape(type),
+                              "\" is not supported; \"none\" and \"linear\" are"));
+  }
+  if (type == "linear" && factor != 0 && factor != 1) {
+    config_["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
+  }
+  const GgufTensor* const stored = file_.Find(kFrequencyFactors);
+  if (stored == nullptr) return absl::OkStatus();
+  const auto refuse = [&](absl::string_view what) {
+    return Error(absl::StrCat("tensor '", kFrequencyFactors, "' (", DescribeTensor(*stored), ") ", what));
+  };
+  if (config_.contains("rope_scaling")) return refuse("is not supported beside a factor of scaling");
+  if (stored->shape.size() != 1 || stored->shape[0] > head_dim / 2 || stored->shape[0] * 2 != head_dim) {
+    return refuse(absl::StrCat("should have a factor for each pair of the ", head_dim, " elements of a head"));
+  }
+  std::vector<float> factors(static_cast<size_t>(stored->elements));
+  file_.ReadRow(*stored, 0, absl::MakeSpan(factors));
+  const std::optional<nlohmann::json> scaling = RopeScalingOfFactors(factors, config_["rope_theta"].get<double>());
+  if (!scaling.has_value()) {
+    return refuse("holds other factors than those of rope_type \"llama3\" and \"linear\", which are supported");
+  }
+  if (!scaling->empty()) config_["rope_scaling"] = *scaling;
+  return absl::OkStatus();
+}
+
 absl::Status GgufModel::RefuseUnknownKeys() const {
   for (const auto& [key, value] : file_.metadata()) {
     absl::string_view suffix = key;
-    if (!absl::ConsumePrefix(&suffix, absl::StrCat(architecture_, "."))) continue;
+    if (!absl::ConsumePrefix(&suffix, absl::StrCat(architecture_, ".")) || key == kLlamaWindow) continue;
     if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), suffix) == std::end(kKnownKeys)) {
       return Error(absl::StrCat("the key \"", absl::Utf8SafeCHexEscape(key),
                                 "\" is not supported, and it may change the mathematics; use another model"));
@@ -184,6 +237,7 @@ absl::Status GgufModel::RefuseUnknownKeys() const {
 absl::Status GgufModel::ReadTensors() {
   const bool is_interleaved = FindFamily(architecture_)->is_interleaved;
   for (const GgufTensor& stored : file_.tensors()) {
+    if (stored.name == kFrequencyFactors) continue;
     Tensor tensor{KeyOf(stored.name), &stored};
     if (tensor.key.empty()) {
       return Error(absl::StrCat("tensor '", absl::Utf8SafeCHexEscape(stored.name), "' is not known of ", architecture_,

@@ -44,6 +44,7 @@ class GgufModel {
   explicit GgufModel(GgufFile file) : file_(std::move(file)) {}
 
   absl::Status ReadConfig();
+  absl::Status ReadRotation(int64_t head_dim);
   absl::Status ReadTensors();
   absl::Status RefuseUnknownKeys() const;
   absl::Status Error(absl::string_view what) const;

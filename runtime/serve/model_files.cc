@@ -59,16 +59,24 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
+// A file that is not there is an empty object.
+absl::StatusOr<nlohmann::json> ReadObject(const std::string& path) {
+  if (!Exists(path)) return nlohmann::json::object();
+  BOWLINE_ASSIGN_OR_RETURN(nlohmann::json json, ReadJsonFile(path));
+  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
+  return json;
+}
+
 // The ids of eos_token_id, which is a number or an array of them.
-absl::Status ReadEnds(const std::string& path, ModelFiles& files) {
-  if (!Exists(path)) return absl::OkStatus();
-  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
-  if (!json.is_object() || !json.contains("eos_token_id") || json["eos_token_id"].is_null()) return absl::OkStatus();
+absl::Status ReadEnds(const std::string& path, const nlohmann::json& json, ModelFiles& files) {
+  if (!json.contains("eos_token_id") || json["eos_token_id"].is_null()) return absl::OkStatus();
   const nlohmann::json& value = json["eos_token_id"];
   const std::vector<nlohmann::json> ids =
       value.is_array() ? value.get<std::vector<nlohmann::json>>() : std::vector<nlohmann::json>{value};
+  const auto size = static_cast<uint64_t>(files.tokenizer->vocabulary_size());
   for (const nlohmann::json& id : ids) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= files.tokenizer->vocabulary_size()) {
+    // A number without a sign is one that is not negative.
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= size) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", path, "': eos_token_id is neither an id of the vocabulary nor an array of them"));
     }
@@ -107,8 +115,13 @@ absl::StatusOr<ModelFiles> OpenDirectory(const std::string& directory) {
   ModelFiles files;
   BOWLINE_ASSIGN_OR_RETURN(files.tokenizer, OpenTokenizer(directory));
   for (const char* name : {"/generation_config.json", "/config.json"}) {
-    BOWLINE_RETURN_IF_ERROR(ReadEnds(directory + name, files));
+    const std::string path = directory + name;
+    BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json json, ReadObject(path));
+    BOWLINE_RETURN_IF_ERROR(ReadEnds(path, json, files));
   }
+  const std::string path = directory + "/generation_config.json";
+  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json generation, ReadObject(path));
+  BOWLINE_ASSIGN_OR_RETURN(files.defaults, ReadGenerationDefaults(generation, path));
   BOWLINE_RETURN_IF_ERROR(ReadTemplate(directory, files));
   std::error_code ignored;
   const std::filesystem::path whole = std::filesystem::canonical(directory, ignored);
@@ -118,6 +131,44 @@ absl::StatusOr<ModelFiles> OpenDirectory(const std::string& directory) {
 }
 
 }  // namespace
+
+absl::StatusOr<GenerationDefaults> ReadGenerationDefaults(const nlohmann::json& config, const std::string& path) {
+  GenerationDefaults defaults;
+  const auto find = [&](const char* key) -> const nlohmann::json* {
+    const auto found = config.find(key);
+    return found == config.end() || found->is_null() ? nullptr : &*found;
+  };
+  const auto refuse = [&](const char* key, absl::string_view expected) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "': \"", key, "\" should be ", expected));
+  };
+  if (const nlohmann::json* value = find("do_sample")) {
+    if (!value->is_boolean()) return refuse("do_sample", "true or false");
+    defaults.do_sample = value->get<bool>();
+  }
+  if (const nlohmann::json* value = find("temperature")) {
+    if (!value->is_number() || !(value->get<double>() >= 0)) return refuse("temperature", "a number of at least 0");
+    defaults.temperature = value->get<double>();
+  }
+  if (const nlohmann::json* value = find("top_p")) {
+    if (!value->is_number() || !(value->get<double>() > 0 && value->get<double>() <= 1)) {
+      return refuse("top_p", "a number above 0 and of at most 1");
+    }
+    defaults.top_p = value->get<double>();
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  const auto is_count = [&](const nlohmann::json& value, uint64_t least) {
+    return value.is_number_unsigned() && value.get<uint64_t>() >= least && value.get<uint64_t>() <= kMost;
+  };
+  if (const nlohmann::json* value = find("top_k")) {
+    if (!is_count(*value, 0)) return refuse("top_k", absl::StrCat("an integer from 0 to ", kMost));
+    defaults.top_k = value->get<int64_t>();
+  }
+  if (const nlohmann::json* value = find("max_new_tokens")) {
+    if (!is_count(*value, 1)) return refuse("max_new_tokens", absl::StrCat("an integer from 1 to ", kMost));
+    defaults.max_new_tokens = value->get<int64_t>();
+  }
+  return defaults;
+}
 
 absl::StatusOr<ModelFiles> OpenModelFiles(const std::string& path) {
   return IsGgufPath(path) ? OpenGguf(path) : OpenDirectory(path);

@@ -396,6 +396,13 @@ static void addRope(Random &random, std::vector<Case> &cases) {
                    {angles, angles},
                    formatv("%r0, %r1 = graph.rope_angles %0 theta 10000.0 : ({0}) -> ({1}, {1})", where, angles),
                    {0, 4 * kUlp}});
+  for (const char *scaling : {"factor 4.0", "factor 8.0 original 512 low 1.0 high 4.0"})
+    cases.push_back({"rope_angles_scaled",
+                     {{positions, "i32", -1000, 5000}},
+                     {angles, angles},
+                     formatv("%r0, %r1 = graph.rope_angles %0 theta 500.0 scaled <{2}> : ({0}) -> ({1}, {1})", where,
+                             angles, scaling),
+                     {0, 4 * kUlp}});
   for (const char *direction : {"", "inverse "})
     cases.push_back({"rope",
                      {{shape}, {table, "f32", -1, 1}, {table, "f32", -1, 1}},

@@ -3,6 +3,7 @@
 
 import array
 import json
+import math
 import random
 import struct
 
@@ -13,6 +14,7 @@ NAMES = {
     "model.embed_tokens.weight": "token_embd.weight",
     "model.norm.weight": "output_norm.weight",
     "lm_head.weight": "output.weight",
+    "rope_freqs.weight": "rope_freqs.weight",
 }
 LAYER_NAMES = {
     "input_layernorm": "attn_norm",
@@ -27,7 +29,7 @@ LAYER_NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-FAMILIES = ["llama-tied", "llama-tiny", "qwen2-tiny", "qwen3-tiny"]
+FAMILIES = ["linear-tiny", "llama-tied", "llama-tiny", "llama3-tiny", "mistral-tiny", "qwen2-tiny", "qwen3-tiny"]
 # Two layers whose rows are whole blocks.
 BLOCKS = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 256, "hidden_size": 64,
@@ -67,6 +69,15 @@ def q8_0(values):
     return data, rounded
 
 
+def frequency_factors(scaling, theta, size):
+    """What divides each frequency of Llama 3.1, as files have it in a tensor."""
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    for i in range(size // 2):
+        turns = scaling["original_max_position_embeddings"] * theta ** (-2 * i / size) / (2 * math.pi)
+        kept = min(1, max(0, (turns - low) / (high - low)))
+        yield 1 / (kept + (1 - kept) / scaling["factor"])
+
+
 def read_tensors(model):
     """Name to shape and values of a file of f32."""
     data = (model / "model.safetensors").read_bytes()
@@ -92,7 +103,7 @@ def write_directory(folder, config, tensors):
 
 def write_gguf(path, config, tensors, quantized=False):
     """A file of version 3. Matrices are of type Q8_0 where that is asked for, and all else is of type F32."""
-    family, heads = config["model_type"], config["num_attention_heads"]
+    family, heads = {"mistral": "llama"}.get(config["model_type"], config["model_type"]), config["num_attention_heads"]
     of_keys = config.get("num_key_value_heads", heads)
     size = config.get("head_dim", config["hidden_size"] // heads)
     integers = {
@@ -101,11 +112,20 @@ def write_gguf(path, config, tensors, quantized=False):
         "attention.head_count": heads, "attention.head_count_kv": of_keys, "attention.key_length": size,
         "attention.value_length": size, "rope.dimension_count": size,
     }
-    theta = config.get("rope_theta") or config["rope_parameters"]["rope_theta"]
+    scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    theta, kind = config.get("rope_theta") or scaling["rope_theta"], scaling.get("rope_type")
     floats = {"attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "rope.freq_base": theta}
     keys = [string("general.architecture") + struct.pack("<I", 8) + string(family)]
     keys += [string(f"{family}.{key}") + struct.pack("<II", 4, value) for key, value in integers.items()]
     keys += [string(f"{family}.{key}") + struct.pack("<If", 6, value) for key, value in floats.items()]
+    if kind == "linear":
+        keys += [string(f"{family}.rope.scaling.type") + struct.pack("<I", 8) + string("linear"),
+                 string(f"{family}.rope.scaling.factor") + struct.pack("<If", 6, scaling["factor"])]
+    if kind == "llama3":
+        factors = array.array("f", frequency_factors(scaling, theta, size))
+        tensors = [*tensors, ("rope_freqs.weight", [size // 2], factors)]
+    if config["model_type"] == "mistral":
+        keys += [string("llama.attention.sliding_window") + struct.pack("<II", 4, config["sliding_window"])]
     table, data = b"", b""
     for key, shape, values in tensors:
         if family == "llama" and "q_proj" in key:

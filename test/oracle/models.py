@@ -67,10 +67,27 @@ def rms_norm(x, scale, eps):
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * scale
 
 
-def rope(x, theta):
-    """Rotates the pairs (i, i + D/2) of x [B, H, S, D] by position * theta^(-2i/D)."""
+def scaled_frequencies(frequencies, scaling):
+    """`linear` divides all frequencies. `llama3` divides those of long waves, keeps short ones, and blends in between."""
+    kind = scaling.get("rope_type", "default")
+    if kind == "default":
+        return frequencies
+    divided = frequencies / scaling["factor"]
+    if kind == "linear":
+        return divided
+    assert kind == "llama3"
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    waves = 2 * math.pi / frequencies
+    original = scaling["original_max_position_embeddings"]
+    smooth = (original / waves - low) / (high - low)
+    blended = (1 - smooth) * divided + smooth * frequencies
+    return torch.where(waves < original / high, frequencies, torch.where(waves > original / low, divided, blended))
+
+
+def rope(x, theta, scaling):
+    """Rotates the pairs (i, i + D/2) of x [B, H, S, D] by position * theta^(-2i/D), scaled."""
     length, half = x.shape[2], x.shape[3] // 2
-    frequencies = theta ** (-torch.arange(half, dtype=torch.float64) / half)
+    frequencies = scaled_frequencies(theta ** (-torch.arange(half, dtype=torch.float64) / half), scaling)
     angles = torch.arange(length, dtype=torch.float64)[:, None] * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     low, high = x[..., :half], x[..., half:]
@@ -80,7 +97,8 @@ def rope(x, theta):
 def llama_logits(config, weights, tokens):
     heads, kv_heads, head_dim = llama_sizes(config)
     eps = config["rms_norm_eps"]
-    theta = config["rope_parameters"]["rope_theta"] if "rope_parameters" in config else config["rope_theta"]
+    scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    theta = scaling.get("rope_theta") or config["rope_theta"]
     # Other families have the key too, and do not use it.
     window = config["sliding_window"] if config["model_type"] == "mistral" else None
     batch, length = tokens.shape
@@ -100,7 +118,7 @@ def llama_logits(config, weights, tokens):
         if config["model_type"] == "qwen3":
             q = rms_norm(q, weights[layer + "self_attn.q_norm.weight"], eps)
             k = rms_norm(k, weights[layer + "self_attn.k_norm.weight"], eps)
-        q, k = rope(q, theta), rope(k, theta)
+        q, k = rope(q, theta, scaling), rope(k, theta, scaling)
         v = split(project(y, layer + "self_attn.v_proj"), kv_heads)
         group = heads // kv_heads
         attended = causal_attention(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1), window)

@@ -33,9 +33,14 @@ LogicalResult RopeAnglesOp::verify() {
 LogicalResult RopeAnglesOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
                                       const Arithmetic &arithmetic) {
   int64_t half = results[0].shape[1];
+  SmallVector<double> frequencies;
+  for (int64_t i = 0; i < half; ++i) {
+    double frequency = std::pow(getTheta().convertToDouble(), -static_cast<double>(i) / half);
+    frequencies.push_back(getScaling() ? getScaling()->scale(frequency) : frequency);
+  }
   for (auto [s, position] : llvm::enumerate(operands[0].data))
     for (int64_t i = 0; i < half; ++i) {
-      double angle = position * std::pow(getTheta().convertToDouble(), -static_cast<double>(i) / half);
+      double angle = position * frequencies[i];
       results[0].data[s * half + i] = arithmetic.number(std::cos(angle));
       results[1].data[s * half + i] = arithmetic.number(std::sin(angle));
     }
@@ -56,12 +61,28 @@ double RopeAnglesOp::flops() { return 4.0 * tensorType(getCosine()).getNumElemen
 StringRef RopeAnglesOp::kernelName() { return "rope_angles"; }
 
 DictionaryAttr RopeAnglesOp::kernelConfig(bool) {
-  return KernelConfig(getContext()).real("theta", getTheta().convertToDouble()).get();
+  KernelConfig config(getContext());
+  config.real("theta", getTheta().convertToDouble());
+  if (std::optional<RopeScalingAttr> scaling = getScaling()) {
+    config.real("factor", scaling->getFactor());
+    if (scaling->isByTurns())
+      config.integer("original_positions", scaling->getOriginal())
+          .real("low_turns", scaling->getLow())
+          .real("high_turns", scaling->getHigh());
+  }
+  return config.get();
 }
 
 LogicalResult RopeAnglesOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
                                             SmallVectorImpl<Value> &results) {
-  auto op = RopeAnglesOp::create(builder, use.results[0], use.results[1], operands[0], use.real("theta"));
+  auto real = [&](StringRef name) { return use.real(name).convertToDouble(); };
+  RopeScalingAttr scaling;
+  if (use.config.contains("original_positions"))
+    scaling = RopeScalingAttr::get(builder.getContext(), real("factor"), use.integer("original_positions"),
+                                   real("low_turns"), real("high_turns"));
+  else if (use.config.contains("factor"))
+    scaling = RopeScalingAttr::get(builder.getContext(), real("factor"));
+  auto op = RopeAnglesOp::create(builder, use.results[0], use.results[1], operands[0], use.real("theta"), scaling);
   llvm::append_range(results, op->getResults());
   return success();
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -33,7 +34,7 @@ class RopeAngles : public Kernel {
   }
 
  private:
-  std::vector<double> frequencies_;  // theta^(-2i/D)
+  std::vector<double> frequencies_;  // theta^(-2i/D), scaled
   int64_t positions_;
   ParallelLoop loop_;
 };
@@ -42,7 +43,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const RopeAnglesShape shape, ParseRopeAngles(signature));
   const int64_t half = shape.half, positions = shape.positions;
   std::vector<double> frequencies(half);
-  for (int64_t i = 0; i < half; ++i) frequencies[i] = std::pow(shape.theta, -static_cast<double>(i) / half);
+  for (int64_t i = 0; i < half; ++i) {
+    const double frequency = std::pow(shape.theta, -static_cast<double>(i) / half);
+    const double kept = std::clamp(frequency * shape.slope - shape.offset, 0.0, 1.0);
+    frequencies[i] = frequency * (kept + (1 - kept) * shape.rate);
+  }
   return VisitFloatType(shape.element, [&](auto zero) -> std::unique_ptr<Kernel> {
     return std::make_unique<RopeAngles<decltype(zero)>>(std::move(frequencies), positions, signature.threads);
   });
@@ -53,8 +58,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 KernelDefinition RopeAnglesDefinition() {
   return {"rope_angles",
           "cos, sin [S, D/2], of one floating-point type, of positions[s] * theta^(-2i/D), computed in f64, positions "
-          "[S] i32; "
-          "float theta",
+          "[S] i32; float theta; if given, float factor divides the frequencies theta^(-2i/D), and int "
+          "original_positions, float low_turns and high_turns say which of them: all that turn at most low_turns times "
+          "within so many positions, none that turns high_turns times, and in between a part in proportion",
           &Create};
 }
 

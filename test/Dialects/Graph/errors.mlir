@@ -959,6 +959,33 @@ graph.func @f(%p: tensor<2xi32>) {
 
 // -----
 
+// A scaling lowers frequencies.
+graph.func @f(%p: tensor<2xi32>) {
+  // expected-error @+1 {{the factor must be finite and at least 1, got 5.000000e-01}}
+  %0:2 = graph.rope_angles %p theta 1.0 scaled <factor 0.5> : (tensor<2xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  graph.return
+}
+
+// -----
+
+// A scaling counts turns within some positions.
+graph.func @f(%p: tensor<2xi32>) {
+  // expected-error @+1 {{the original number of positions must be at least 1, got 0}}
+  %0:2 = graph.rope_angles %p theta 1.0 scaled <factor 2.0 original 0 low 1.0 high 4.0> : (tensor<2xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  graph.return
+}
+
+// -----
+
+// Frequencies that are divided turn less often than those that are not.
+graph.func @f(%p: tensor<2xi32>) {
+  // expected-error @+1 {{low and high must be finite, with 0 < low < high}}
+  %0:2 = graph.rope_angles %p theta 1.0 scaled <factor 2.0 original 8 low 4.0 high 4.0> : (tensor<2xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  graph.return
+}
+
+// -----
+
 // Rotated tensors have four dimensions.
 graph.func @f(%x: tensor<3x2x4xf32>, %c: tensor<3x2xf32>, %s: tensor<3x2xf32>) {
   // expected-error @+2 {{the input must have four dimensions, the last one even, got 'tensor<3x2x4xf32>'}}

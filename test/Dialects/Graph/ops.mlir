@@ -164,6 +164,11 @@ graph.func @layers(%x: tensor<2x3x4x6xf32>, %kv: tensor<2x5x2x6xf32>, %v: tensor
      : (tensor<2x3x4x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x3x4x6xf32>
   // CHECK: %cosine, %sine = graph.rope_angles %{{.*}} theta 10000.0 : (tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
   %cos, %sin = graph.rope_angles %p theta 10000.0 : (tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
+  // CHECK: graph.rope_angles %{{.*}} theta 10000.0 scaled <factor 4.0> :
+  %linear:2 = graph.rope_angles %p theta 10000.0 scaled <factor 4.0> : (tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
+  // CHECK: graph.rope_angles %{{.*}} theta 10000.0 scaled <factor 8.0 original 8192 low 1.0 high 4.0> :
+  %turns:2 = graph.rope_angles %p theta 10000.0 scaled <factor 8.0 original 8192 low 1.0 high 4.0>
+     : (tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
   // CHECK: graph.rope %{{.*}}, %cosine, %sine : {{.*}} -> tensor<2x3x4x6xf32>
   %6 = graph.rope %x, %cos, %sin
      : (tensor<2x3x4x6xf32>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<2x3x4x6xf32>

@@ -225,6 +225,47 @@ TEST(GgufModelTest, RowsOfLlamasQueriesAreInTheirOrder) {
   }
 }
 
+// The configuration of a file with one key more and, if any are given, factors of frequencies.
+absl::StatusOr<nlohmann::json> ConfigWith(const std::vector<std::string>& more,
+                                          const std::vector<float>& factors = {}) {
+  std::vector<std::string> keys = ModelKeys("llama");
+  keys.insert(keys.end(), more.begin(), more.end());
+  std::vector<std::string> lines = {GgufTensorLine("token_embd.weight", {8, 1}, 0, 0)};
+  std::string data(32, 'x');
+  if (!factors.empty()) lines.push_back(GgufTensorLine("rope_freqs.weight", {factors.size()}, 0, 32));
+  for (const float factor : factors) data += Little(factor);
+  const absl::StatusOr<GgufModel> model = ModelOf(GgufBytes(keys, lines, data + std::string(32, 'x')));
+  if (!model.ok()) return model.status();
+  EXPECT_EQ(model->tensors().size(), 1u);
+  return model->config();
+}
+
+TEST(GgufModelTest, ScaledPositions) {
+  const std::string linear = GgufKey("llama.rope.scaling.type", 8, GgufString("linear"));
+  const std::string none = GgufKey("llama.rope.scaling.type", 8, GgufString("none"));
+  const std::string four = GgufKey("llama.rope.scaling.factor", 6, Little(4.0f));
+  const nlohmann::json by_four = {{"rope_type", "linear"}, {"factor", 4}};
+  EXPECT_EQ((*ConfigWith({linear, four}))["rope_scaling"], by_four);
+  EXPECT_EQ((*ConfigWith({four}))["rope_scaling"], by_four) << "the type is linear by default";
+  EXPECT_EQ((*ConfigWith({}, {4, 4}))["rope_scaling"], by_four);
+  EXPECT_FALSE(ConfigWith({none, four})->contains("rope_scaling"));
+  EXPECT_FALSE(ConfigWith({linear})->contains("rope_scaling"));
+  EXPECT_FALSE(ConfigWith({linear, GgufKey("llama.rope.scaling.factor", 6, Little(0.0f))})->contains("rope_scaling"));
+  EXPECT_FALSE(ConfigWith({}, {1, 1})->contains("rope_scaling"));
+  EXPECT_THAT(std::string(ConfigWith({linear, four}, {4, 4}).status().message()), HasSubstr("beside a factor"));
+  EXPECT_THAT(std::string(ConfigWith({}, {1, 4, 4}).status().message()), HasSubstr("a factor for each pair"));
+  EXPECT_THAT(std::string(ConfigWith({}, {4, 1}).status().message()), HasSubstr("holds other factors"));
+}
+
+TEST(GgufModelTest, MistralsAreLlamasWithAWindow) {
+  EXPECT_EQ((*ConfigWith({}))["model_type"], "llama");
+  EXPECT_EQ((*ConfigWith({GgufKey("llama.attention.sliding_window", 4, Little<uint32_t>(0))}))["model_type"], "llama");
+  const auto config = ConfigWith({GgufKey("llama.attention.sliding_window", 4, Little<uint32_t>(7))});
+  EXPECT_EQ((*config)["model_type"], "mistral");
+  EXPECT_EQ((*config)["architectures"], nlohmann::json({"MistralForCausalLM"}));
+  EXPECT_EQ((*config)["sliding_window"], 7);
+}
+
 TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   const auto error = [](const std::string& key, const std::string& tensor, const std::string& family = "llama") {
     std::vector<std::string> keys = ModelKeys(family);
@@ -239,7 +280,9 @@ TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error(GgufKey("llama.expert_count", 4, Little<uint32_t>(8)), ""), HasSubstr("llama.expert_count"));
   EXPECT_THAT(error(GgufKey("llama.rope.scaling.type", 8, GgufString("yarn")), ""), HasSubstr("\"yarn\""));
   EXPECT_THAT(error(GgufKey("llama.rope.dimension_count", 4, Little<uint32_t>(2)), ""), HasSubstr("heads have 4"));
-  EXPECT_THAT(error("", "rope_freqs.weight"), HasSubstr("'rope_freqs.weight' is not known"));
+  EXPECT_THAT(error("", "rope_freqs.weight"), HasSubstr("a factor for each pair of the 4 elements of a head"));
+  EXPECT_THAT(error(GgufKey("qwen2.attention.sliding_window", 4, Little<uint32_t>(8)), "", "qwen2"),
+              HasSubstr("qwen2.attention.sliding_window"));
   EXPECT_THAT(error("", "blk.00.attn_q.weight"), HasSubstr("is not known"));
   EXPECT_THAT(error("", "blk.0.attn_q.weight"), HasSubstr("does not divide into 2 heads"));
 }

@@ -231,7 +231,7 @@ static Example drawRopeAngles(Random &random) {
   return {{{random.integers({length}, 0, 99), ElementKind::I32}},
           [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
             Type type = f64Type({length, half});
-            return RopeAnglesOp::create(b, type, type, x[0], f64(100));
+            return RopeAnglesOp::create(b, type, type, x[0], f64(100), RopeScalingAttr());
           }};
 }
 

@@ -285,12 +285,12 @@ TEST(Config, FixedKeysCoverWhatTheFamiliesKnow) {
         return true;
     return false;
   };
-  for (const char *key : {"attention_bias", "mlp_bias", "rope_scaling", "sliding_window", "partial_rotary_factor",
+  for (const char *key : {"attention_bias", "mlp_bias", "sliding_window", "partial_rotary_factor",
                           "quantization_config", "attention_multiplier", "logits_scaling"})
     EXPECT_TRUE(isFixed("llama", key)) << key;
-  for (const char *key : {"use_sliding_window", "rope_scaling", "use_mrope", "quantization_config"})
+  for (const char *key : {"use_sliding_window", "use_mrope", "quantization_config"})
     EXPECT_TRUE(isFixed("qwen2", key)) << key;
-  for (const char *key : {"attention_bias", "use_sliding_window", "rope_scaling"})
+  for (const char *key : {"attention_bias", "use_sliding_window"})
     EXPECT_TRUE(isFixed("qwen3", key)) << key;
   for (const char *key : {"scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention"})
     EXPECT_TRUE(isFixed("gpt2", key)) << key;
@@ -342,7 +342,8 @@ TEST(Config, EveryOtherRefusal) {
       {"gpt2", "architectures", "[\"GPT2Model\"]", "use [\"GPT2LMHeadModel\"]"},
       {"llama", "hidden_act", "\"gelu\"", "use silu"},
       {"gpt2", "activation_function", "\"relu\"", "use gelu_new, gelu_pytorch_tanh or gelu"},
-      {"llama", "rope_scaling", R"({"rope_type":"llama3","factor":8.0})", "only supported value is null"},
+      {"llama", "rope_scaling", "3", "should be an object"},
+      {"llama", "rope_scaling", "[]", "should be an object"},
       {"qwen2", "layer_types", R"(["full_attention","sliding_attention"])", "each of the 2 layers"},
       {"qwen2", "layer_types", R"(["full_attention"])", "each of the 2 layers"},
       {"qwen2", "layer_types", "3", "each of the 2 layers"},
@@ -366,10 +367,103 @@ TEST(Config, EveryOtherRefusal) {
     expectRefused(minimal(test.family), test);
 }
 
+// Llama 3.1 as transformers 5 writes it, and with what 3.2 has instead.
+TEST(Config, PublishedLlama31And32) {
+  json document = json::parse(R"({
+    "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 128000,
+    "dtype": "bfloat16", "eos_token_id": [128001, 128008, 128009], "head_dim": 128, "hidden_act": "silu",
+    "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 131072,
+    "mlp_bias": false, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "pad_token_id": null, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+    "rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+      "original_max_position_embeddings": 8192, "rope_theta": 500000.0, "rope_type": "llama3"},
+    "tie_word_embeddings": false, "transformers_version": "5.9.0", "use_cache": true, "vocab_size": 128256})");
+  absl::StatusOr<ModelConfig> config = parse(document);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->ropeTheta, 500000);
+  EXPECT_EQ(config->ropeScaling, (RopeScaling{8, 8192, 1, 4}));
+  json scaling = document["rope_parameters"];
+  document.erase("rope_parameters");
+  document["rope_theta"] = scaling["rope_theta"];
+  scaling.erase("rope_theta");
+  scaling["factor"] = 32.0;
+  document["rope_scaling"] = scaling;
+  document.update({{"head_dim", 64},
+                   {"hidden_size", 2048},
+                   {"intermediate_size", 8192},
+                   {"num_hidden_layers", 16},
+                   {"tie_word_embeddings", true}});
+  config = parse(document);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->ropeTheta, 500000);
+  EXPECT_EQ(config->ropeScaling, (RopeScaling{32, 8192, 1, 4}));
+}
+
+static const char kLlama3[] = R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                   "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})";
+
+TEST(Config, RopeScaling) {
+  json document = minimal("llama");
+  EXPECT_EQ(parse(document)->ropeScaling, RopeScaling());
+  const std::pair<const char *, RopeScaling> tests[] = {
+      {"null", {}},
+      {"{}", {}},
+      {R"({"rope_type": "default"})", {}},
+      {R"({"type": "linear", "factor": 4.0})", {4}},
+      {R"({"type": "linear", "rope_type": "linear", "factor": 2})", {2}},
+      {kLlama3, {8, 8192, 1, 4}},
+  };
+  for (const char *key : {"rope_scaling", "rope_parameters"})
+    for (auto [value, scaling] : tests) {
+      document = minimal("llama");
+      document[key] = json::parse(value);
+      absl::StatusOr<ModelConfig> config = parse(document);
+      ASSERT_TRUE(config.ok()) << config.status();
+      EXPECT_EQ(config->ropeScaling, scaling) << key << value;
+    }
+  // Files that say it twice have to say the same.
+  document["rope_scaling"] = json::parse(kLlama3);
+  EXPECT_EQ(parse(document)->ropeScaling.factor, 8);
+  document["rope_scaling"]["factor"] = 16;
+  EXPECT_THAT(std::string(parse(document).status().message()), HasSubstr("contradicts \"rope_scaling\""));
+}
+
+TEST(Config, RefusedRopeScaling) {
+  auto with = [](const char *key, json value) {
+    json scaling = json::parse(kLlama3);
+    scaling[key] = std::move(value);
+    return scaling;
+  };
+  const std::pair<json, const char *> refused[] = {
+      {{{"type", "yarn"}, {"factor", 4}}, "\"type\" = \"yarn\" is not supported; use default, linear or llama3"},
+      {{{"rope_type", "longrope"}}, "\"rope_type\" = \"longrope\" is not supported"},
+      {{{"rope_type", "dynamic"}, {"factor", 2}}, "\"rope_type\" = \"dynamic\" is not supported"},
+      {{{"type", "linear"}}, "rope_type \"linear\" needs a number"},
+      {{{"type", "linear"}, {"rope_type", "llama3"}, {"factor", 2}}, "contradicts \"rope_type\" = \"llama3\""},
+      {{{"type", "linear"}, {"factor", 0.5}}, "should be at least 1"},
+      {{{"type", "linear"}, {"factor", -2}}, "greater than 0"},
+      {{{"type", "linear"}, {"factor", "2"}}, "greater than 0"},
+      {{{"factor", 2}}, "\"factor\" = 2 is not supported with rope_type \"default\""},
+      {{{"type", "linear"}, {"factor", 2}, {"low_freq_factor", 1}}, "is not supported with rope_type \"linear\""},
+      {with("low_freq_factor", nullptr), "\"low_freq_factor\" = null is not supported; rope_type \"llama3\" needs"},
+      {with("low_freq_factor", 4), "should be less than \"high_freq_factor\" = 4"},
+      {with("high_freq_factor", 0), "greater than 0"},
+      {with("original_max_position_embeddings", 0), "an integer from 1 to"},
+      {with("original_max_position_embeddings", nullptr), "is missing"},
+      {with("attention_factor", 1), "is not supported with rope_type \"llama3\""},
+  };
+  for (const auto &[value, says] : refused) {
+    json document = minimal("llama");
+    document["rope_scaling"] = value;
+    absl::Status status = parse(document).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("'dir/config.json': in \"rope_scaling\": ")) << value;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(says));
+  }
+}
+
 TEST(Config, RopeParameters) {
   const std::pair<const char *, const char *> refused[] = {
       {R"({"rope_type":"yarn"})", "\"rope_type\" = \"yarn\" is not supported; use default"},
-      {R"({"type":"linear"})", "\"type\" = \"linear\" is not supported; use default"},
       {R"({"rope_type":"default","factor":4.0})", "\"factor\" = 4.0 is not supported"},
       {R"({"partial_rotary_factor":0.5})", "\"partial_rotary_factor\" = 0.5 changes the mathematics"},
       {R"({"rope_theta":-1})", "\"rope_theta\" = -1 is not supported"},

@@ -17,8 +17,8 @@
 
 namespace bowline::hf::test {
 
-inline const char *const kModels[] = {"llama-tiny", "llama-tied",   "qwen2-tiny",
-                                      "qwen3-tiny", "mistral-tiny", "gpt2-tiny"};
+inline const char *const kModels[] = {"llama-tiny", "llama-tied", "llama3-tiny",  "linear-tiny",
+                                      "qwen2-tiny", "qwen3-tiny", "mistral-tiny", "gpt2-tiny"};
 
 inline std::string modelDirectory(const std::string &name) { return std::string(BOWLINE_TEST_DIR "/Models/") + name; }
 

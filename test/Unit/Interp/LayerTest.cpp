@@ -171,6 +171,33 @@ TEST(Layer, Norms) {
   }
 }
 
+TEST(Layer, RopeAnglesAreScaled) {
+  // Of 64 positions: 10.2 turns of the first frequency, 3.2 of the second, 1.02 and 0.32.
+  const long double turns[] = {10.18591636L, 3.22107L, 1.018591636L, 0.322107L};
+  auto expected = [&](bool byTurns, int64_t i) {
+    long double frequency = powl(100.0L, -i / 4.0L), low = frequency / 8;
+    if (!byTurns || turns[i] <= 0.5L)
+      return low;
+    if (turns[i] >= 4)
+      return frequency;
+    long double kept = (64 * frequency / (2 * acosl(-1)) - 0.5L) / 3.5L;
+    return kept * frequency + (1 - kept) * low;
+  };
+  HostTensor positions = tensorOf({3}, [](const Index &i) { return 7 * i[0] + 1; });
+  for (bool byTurns : {false, true}) {
+    OpHarness angles({{positions, ElementKind::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+      auto type = RankedTensorType::get({3, 4}, b.getF64Type());
+      auto scaling =
+          byTurns ? RopeScalingAttr::get(b.getContext(), 8, 64, 0.5, 4) : RopeScalingAttr::get(b.getContext(), 8);
+      return RopeAnglesOp::create(b, type, type, x[0], b.getF64FloatAttr(100), scaling);
+    });
+    Tensors tables = angles.forward();
+    auto angle = [&](const Index &i) { return positions.data[i[0]] * expected(byTurns, i[1]); };
+    expectNear(tables[0], tensorOf({3, 4}, [&](const Index &i) { return cosl(angle(i)); }));
+    expectNear(tables[1], tensorOf({3, 4}, [&](const Index &i) { return sinl(angle(i)); }));
+  }
+}
+
 TEST(Layer, RopeRotatesComplexNumbers) {
   Random random;
   SCOPED_TRACE(random.trace());
@@ -183,7 +210,7 @@ TEST(Layer, RopeRotatesComplexNumbers) {
     auto angle = [&](int64_t s, int64_t i) { return positions.data[s] * powl(theta, -2.0L * i / (2 * half)); };
     OpHarness angles({{positions, ElementKind::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
       auto type = RankedTensorType::get({shape[1], half}, b.getF64Type());
-      return RopeAnglesOp::create(b, type, type, x[0], b.getF64FloatAttr(theta));
+      return RopeAnglesOp::create(b, type, type, x[0], b.getF64FloatAttr(theta), RopeScalingAttr());
     });
     Tensors tables = angles.forward();
     Shape tableShape{shape[1], half};

@@ -246,6 +246,26 @@ TEST(CudaRopeAngles, AreTheReferences) {
   }
 }
 
+TEST(CudaRopeAngles, AreScaledAsTheReferences) {
+  std::vector<int32_t> positions = {0, 1, 2, 3, 17, 1000, 131071};
+  constexpr int64_t kCount = 7, kHalf = 64;
+  for (const reference::RopeScaling& scaling : {reference::RopeScaling{4}, {8, 8192, 1, 4}, {32, 8192, 1, 4}}) {
+    Signature signature = {"rope_angles",
+                           {Float("theta", 500000.0), Float("factor", scaling.factor)},
+                           {In({kCount}, DType::kI32), Out({kCount, kHalf}), Out({kCount, kHalf})}};
+    if (scaling.original != 0) {
+      signature.attributes.push_back(Int("original_positions", static_cast<int64_t>(scaling.original)));
+      signature.attributes.push_back(Float("low_turns", scaling.low));
+      signature.attributes.push_back(Float("high_turns", scaling.high));
+    }
+    Stored cosines = Unwritten(DType::kF32, kCount * kHalf), sines = cosines;
+    Emulate(signature, {positions.data(), cosines.data(), sines.data()});
+    const reference::Angles expected = reference::RopeAngles(positions, kHalf, 500000.0, scaling);
+    EXPECT_LE(ErrorBeyondRounding(DType::kF32, cosines.Values(), expected.cos), 1e-7);
+    EXPECT_LE(ErrorBeyondRounding(DType::kF32, sines.Values(), expected.sin), 1e-7);
+  }
+}
+
 // Offsets of `groups` groups that ascend within [0, rows], some of them equal.
 std::vector<int32_t> RandomOffsets(std::mt19937_64& random, int64_t groups, int64_t rows) {
   std::vector<int32_t> offsets(groups + 1);

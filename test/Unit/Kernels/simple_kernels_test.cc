@@ -34,6 +34,51 @@ TEST(RopeAngles, Bf16RoundsTheSameAngles) {
   EXPECT_LT(ErrorBeyondRounding(DType::kBF16, sines.Values(), expected.sin), 6.1e-8);
 }
 
+Signature ScaledRope(const reference::RopeScaling& scaling, int64_t positions, int64_t half) {
+  Signature signature = Rope(positions, half, 500000.0, 2);
+  signature.attributes.push_back(Float("factor", scaling.factor));
+  if (scaling.original != 0) {
+    signature.attributes.push_back(Int("original_positions", static_cast<int64_t>(scaling.original)));
+    signature.attributes.push_back(Float("low_turns", scaling.low));
+    signature.attributes.push_back(Float("high_turns", scaling.high));
+  }
+  return signature;
+}
+
+TEST(RopeAngles, AreScaled) {
+  std::vector<int32_t> positions = {0, 1, 77, 4095, 131071};
+  constexpr int64_t kCount = 5, kHalf = 32;
+  const reference::Angles plain = reference::RopeAngles(positions, kHalf, 500000.0);
+  for (const reference::RopeScaling& scaling : {reference::RopeScaling{4}, {8, 8192, 1, 4}, {32, 8192, 1, 4}}) {
+    Floats cosines(kCount * kHalf, NAN), sines(kCount * kHalf, NAN);
+    RunKernel(ScaledRope(scaling, kCount, kHalf), {positions.data(), cosines.data(), sines.data()});
+    const reference::Angles expected = reference::RopeAngles(positions, kHalf, 500000.0, scaling);
+    EXPECT_LT(ScaledError(cosines, expected.cos), 6.1e-8);
+    EXPECT_LT(ScaledError(sines, expected.sin), 6.1e-8);
+    EXPECT_GT(ScaledError(sines, plain.sin), 0.1);
+  }
+}
+
+TEST(RopeAngles, RefusesScalingThatIsNone) {
+  const auto without = [](std::string_view name) {
+    Signature signature = ScaledRope({8, 8192, 1, 4}, 3, 4);
+    for (size_t i = 0; i < signature.attributes.size(); ++i) {
+      if (signature.attributes[i].name == name) signature.attributes.erase(signature.attributes.begin() + i--);
+    }
+    return signature;
+  };
+  ExpectRefused(ScaledRope({0.5}, 3, 4), "'factor' must be at least 1");
+  ExpectRefused(ScaledRope({INFINITY}, 3, 4), "must be finite");
+  ExpectRefused(ScaledRope({8, -1, 1, 4}, 3, 4), "'original_positions' must be at least 1");
+  ExpectRefused(ScaledRope({8, 8192, 0, 4}, 3, 4), "0 < 'low_turns' < 'high_turns'");
+  ExpectRefused(ScaledRope({8, 8192, 4, 4}, 3, 4), "0 < 'low_turns' < 'high_turns'");
+  ExpectRefused(ScaledRope({8, 8192, 1e-320, 2e-320}, 3, 4), "too close to each other");
+  ExpectRefused(without("factor"), "'original_positions' needs 'factor'");
+  for (const char* name : {"original_positions", "low_turns", "high_turns"}) {
+    ExpectRefused(without(name), "need each other");
+  }
+}
+
 TEST(RopeAngles, Refusals) {
   ExpectRefused(Rope(3, 4, 0.0, 1), "must be positive");
   ExpectRefused(Rope(3, 4, NAN, 1), "must be finite");
