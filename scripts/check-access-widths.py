@@ -32,7 +32,9 @@ listing has no function.
 """
 
 import collections
+import functools
 import json
+import operator
 import pathlib
 import re
 import sys
@@ -298,6 +300,11 @@ def largest_power(number, most):
     return power
 
 
+def common_alignment(places):
+    """The largest power of two, at most 16, that divides all of them: it divides what has the bits of each."""
+    return largest_power(functools.reduce(operator.or_, places, 0), ACCESS_BYTES)
+
+
 class Piece:
     """`members` are accesses of one argument that lie one behind the other in every visit."""
 
@@ -311,11 +318,13 @@ class Piece:
             for n, entry in enumerate(entries):
                 if members[0] in entry:
                     self.places[ctaid, n][tid] = entry[members[0]]
+        # Most visits are of the same threads.
+        self.sets = {tuple(threads) for threads in self.places.values()}
         first = next(iter(next(iter(self.places.values())).values()))
         self.name = f"{'store to' if function.accesses[members[0]].isStore else 'load of'} argument {(first >> SPACE) - 1}"
 
     def alignment(self):
-        return min(largest_power(place, ACCESS_BYTES) for threads in self.places.values() for place in threads.values())
+        return common_alignment(place for threads in self.places.values() for place in threads.values())
 
     def isBroadcast(self):
         return all(len(set(threads.values())) == 1 for threads in self.places.values() if len(threads) > 1)
@@ -324,7 +333,11 @@ class Piece:
         """Whether one of two partners that are both among `visitors` touches the piece and the other does not. Tails do not
         count: their threads are behind in the row."""
         return any(longest_run(threads) >= VECTOR and any(tid ^ 1 not in threads and tid ^ 1 in visitors for tid in threads)
-                   for threads in self.places.values())
+                   for threads in map(set, self.sets))
+
+    def longest_run(self):
+        """The largest number of neighbours of one warp that touch the piece in one visit."""
+        return max(map(longest_run, self.sets))
 
     def pairs(self):
         """(whether a thread lacks its partner, the distances of partners, the places of first partners)."""
@@ -400,10 +413,10 @@ def check_vector(pieces, others, visitors):
             continue  # broadcast
         if steps != {piece.length}:
             return None  # strided, or pairs that straddle rows
-        if max(map(longest_run, piece.places.values())) < VECTOR:
+        if piece.longest_run() < VECTOR:
             return None  # tail
         wide = max(wide, 2 * piece.length)
-        aligned = min(largest_power(place, ACCESS_BYTES) for place in places) >= min(2 * piece.length, ACCESS_BYTES)
+        aligned = common_alignment(places) >= min(2 * piece.length, ACCESS_BYTES)
         if piece.length < ACCESS_BYTES and aligned:
             narrow = narrow or piece
     if narrow is None or wide > 2 * ACCESS_BYTES:

@@ -3,8 +3,8 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cstdio>
 #include <deque>
-#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -32,7 +32,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::any_io_executor executor() { return stream_.get_executor(); }
 
   void Read() {
-    parser_.emplace();
+    parser_ = std::make_unique<http::request_parser<http::string_body>>();
     parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
     parser_->body_limit(limits_.body_bytes);
     stream_.expires_after(limits_.request_time);
@@ -41,7 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   // The rest runs on the server's thread. `number` is that of the exchange, so that one that is over changes nothing.
-  void Reply(uint64_t number, int status, std::string type, std::string body, const HttpHeaders& headers) {
+  void Reply(uint64_t number, int status, const std::string& type, std::string body, const HttpHeaders& headers) {
     if (number != number_ || closed_ || streaming_) return;
     http::response<http::string_body> response(static_cast<http::status>(status), version_);
     response.set(http::field::content_type, type);
@@ -53,7 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Complete();
   }
 
-  void BeginStream(uint64_t number, std::string type) {
+  void BeginStream(uint64_t number, const std::string& type) {
     if (number != number_ || closed_ || streaming_) return;
     streaming_ = true;
     http::response<http::empty_body> response(http::status::ok, version_);
@@ -144,7 +144,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const HttpServer::Handler& handler_;
   std::set<Connection*>& open_;  // those that are not closed
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
+  std::unique_ptr<http::request_parser<http::string_body>> parser_;
   std::deque<std::string> unsent_;
   size_t unsent_bytes_ = 0;
   std::function<void()> gone_;
@@ -161,14 +161,19 @@ class Exchange : public HttpExchange {
     request_ = std::move(request);
   }
   ~Exchange() override {
-    Post([number = number_](Connection& connection) { connection.Dropped(number); });
+    try {
+      Post([number = number_](Connection& connection) { connection.Dropped(number); });
+    } catch (...) {
+      std::fputs("http server: there is no memory to close a connection; its client must\n", stderr);
+    }
   }
 
   void Reply(int status, std::string type, std::string body, HttpHeaders headers) override {
-    Post([=, number = number_](Connection& connection) { connection.Reply(number, status, type, body, headers); });
+    Post([number = number_, status, type = std::move(type), body = std::move(body), headers = std::move(headers)](
+             Connection& connection) mutable { connection.Reply(number, status, type, std::move(body), headers); });
   }
   void BeginStream(std::string type) override {
-    Post([=, number = number_](Connection& connection) { connection.BeginStream(number, type); });
+    Post([type = std::move(type), number = number_](Connection& connection) { connection.BeginStream(number, type); });
   }
   void Write(std::string text) override {
     Post([text = std::move(text), number = number_](Connection& connection) { connection.Write(number, text); });
@@ -177,14 +182,16 @@ class Exchange : public HttpExchange {
     Post([number = number_](Connection& connection) { connection.EndStream(number); });
   }
   void OnDisconnect(std::function<void()> gone) override {
-    Post([gone = std::move(gone), number = number_](Connection& connection) { connection.OnDisconnect(number, gone); });
+    Post([gone = std::move(gone), number = number_](Connection& connection) mutable {
+      connection.OnDisconnect(number, std::move(gone));
+    });
   }
 
  private:
   template <typename Function>
   void Post(Function function) {
     asio::post(connection_->executor(),
-               [connection = connection_, function = std::move(function)] { function(*connection); });
+               [connection = connection_, function = std::move(function)]() mutable { function(*connection); });
   }
 
   std::shared_ptr<Connection> connection_;

@@ -62,7 +62,7 @@ bool Service::MayUse(const HttpRequest& request) const {
   return same;
 }
 
-void Service::Handle(std::shared_ptr<HttpExchange> exchange) {
+void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
   const absl::string_view path = request.path, method = request.method == "HEAD" ? "GET" : request.method;
   const auto* known = std::find_if(std::begin(kPaths), std::end(kPaths), [&](const Path& p) { return p.path == path; });
@@ -87,10 +87,10 @@ void Service::Handle(std::shared_ptr<HttpExchange> exchange) {
   if (path == "/metrics") return exchange->Reply(200, "text/plain; version=0.0.4", Metrics());
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
   if (path == "/tokenize") return Tokenize(*exchange);
-  Complete(std::move(exchange), path == "/v1/chat/completions");
+  Complete(exchange, path == "/v1/chat/completions");
 }
 
-void Service::Complete(std::shared_ptr<HttpExchange> exchange, bool chat) {
+void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat) {
   const std::string& body = exchange->request().body;
   auto parsed = chat ? ParseChatRequest(body) : ParseCompletionRequest(body);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(*exchange, *error);

@@ -33,14 +33,14 @@ class Service {
   Service(const ServedModel& model, Engine* engine, std::vector<std::string> api_keys);
 
   // Of HttpServer.
-  void Handle(std::shared_ptr<HttpExchange> exchange);
+  void Handle(const std::shared_ptr<HttpExchange>& exchange);
 
   // From now on /ready says no: a balancer sends nothing more.
   void SetDraining() { draining_ = true; }
 
  private:
   bool MayUse(const HttpRequest& request) const;
-  void Complete(std::shared_ptr<HttpExchange> exchange, bool chat);
+  void Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat);
   void Tokenize(HttpExchange& exchange) const;
   std::string Models() const;
   std::string Metrics() const;

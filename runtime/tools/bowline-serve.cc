@@ -107,7 +107,7 @@ class Signals {
 
   // Calls `first` after the first signal, and `last` after a second one, or so many seconds later.
   void Start(double seconds, std::function<void()> first, std::function<void()> last) {
-    thread_ = std::thread([=, this] {
+    thread_ = std::thread([this, seconds, first = std::move(first), last = std::move(last)] {
       if (!IsStop(sigwaitinfo(&set_, nullptr))) return;
       first();
       timespec time;
@@ -194,11 +194,11 @@ absl::Status Serve(const ServeOptions& options) {
   model.created = static_cast<int64_t>(std::time(nullptr));
 
   std::unique_ptr<serve::Service> service;
-  BOWLINE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<serve::HttpServer> server,
-      serve::HttpServer::Listen(options.host, options.port, {}, [&](std::shared_ptr<serve::HttpExchange> exchange) {
-        service->Handle(std::move(exchange));
-      }));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<serve::HttpServer> server,
+                           serve::HttpServer::Listen(options.host, options.port, {},
+                                                     [&](const std::shared_ptr<serve::HttpExchange>& exchange) {
+                                                       service->Handle(exchange);
+                                                     }));
   service = std::make_unique<serve::Service>(model, &engine, std::move(keys));
   signals.Start(
       options.drain_timeout_s,

@@ -63,10 +63,9 @@ Parser::NodePtr Parser::Comparison() {
   NodePtr node = Make(NodeKind::kCompare);
   while (status_.ok()) {
     std::string name = now().text;
-    if (IsKind(TokenKind::kOperator) &&
-        (name == "==" || name == "!=" || name == "<" || name == "<=" || name == ">" || name == ">=")) {
-      Next();
-    } else if (IsName("in")) {
+    const bool compares = IsKind(TokenKind::kOperator) &&
+                          (name == "==" || name == "!=" || name == "<" || name == "<=" || name == ">" || name == ">=");
+    if (compares || IsName("in")) {
       Next();
     } else if (IsName("not") && tokens_[at_ + 1].kind == TokenKind::kName && tokens_[at_ + 1].text == "in") {
       Next();

@@ -94,10 +94,11 @@ std::string NameOf(uint32_t epilogue) {
 // For tests of what becomes of a product whose epilogue has no algorithm.
 bool IsRefused(uint32_t epilogue, cudaDataType result) {
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return false;
-  const std::string name = NameOf(epilogue), type = result == CUDA_R_32F ? "f32" : "bf16";
+  const std::string name = NameOf(epilogue);
+  const std::string of_type = std::string(name).append(result == CUDA_R_32F ? ":f32" : ":bf16");
   std::istringstream refused(FromEnvironment("BOWLINE_STAND_IN_CUBLASLT_REFUSES"));
   for (std::string one; std::getline(refused, one, ',');) {
-    if (one == "all" || one == name || one == name + ":" + type) return true;
+    if (one == "all" || one == name || one == of_type) return true;
   }
   return false;
 }

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/gguf_model.h"
 #include "test/Unit/Base/gguf_bytes.h"
 #include "test/Unit/Base/temp_directory.h"
@@ -183,7 +184,7 @@ std::vector<std::string> ModelKeys(const std::string& family) {
                                                                                 {"block_count", 1},
                                                                                 {"feed_forward_length", 12},
                                                                                 {"attention.head_count", 2}}) {
-    keys.push_back(GgufKey(family + "." + key, 4, Little(value)));
+    keys.push_back(GgufKey(absl::StrCat(family, ".", key), 4, Little(value)));
   }
   keys.push_back(GgufKey(family + ".attention.layer_norm_rms_epsilon", 6, Little(1e-5f)));
   return keys;

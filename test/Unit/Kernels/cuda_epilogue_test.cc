@@ -9,7 +9,6 @@
 namespace bowline::kernels::testing {
 namespace {
 
-using cuda::EpilogueProgram;
 using cuda::EpilogueStep;
 using cuda::LibraryProduct;
 using cuda::Parameter;

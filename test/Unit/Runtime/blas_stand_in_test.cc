@@ -63,7 +63,8 @@ class BlasStandIn : public ::testing::Test {
   }
   template <typename T>
   void Set(cublasLtMatmulDescAttributes_t attribute, T value) {
-    ASSERT_EQ(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof(value)), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cublasLtMatmulDescSetAttribute(operation_, attribute, static_cast<const void*>(&value), sizeof(value)),
+              CUBLAS_STATUS_SUCCESS);
   }
   void SetEpilogue(cublasLtEpilogue_t epilogue) {
     Set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(epilogue));

@@ -142,7 +142,7 @@ TEST(GlooProcesses, SaysWhoWaitsForTheDead) {
     }
     for (int rank : {0, 1, 2}) processes.WaitForTell(rank);
     // In their operations, which they cannot tell from inside.
-    std::this_thread::sleep_for(std::chrono::seconds(2));
+    for (int rank : {0, 1, 2}) processes.WaitForSleep(rank);
     processes.Signal(victim, SIGKILL);
     const auto receive =
         HasSubstr(absl::StrCat("rank ", other, " waits for rank ", victim, " in receive of 1 f32 from rank ", victim,
@@ -175,7 +175,7 @@ TEST(GlooProcesses, ARankThatDiesWhileOthersCreateACommunicatorIsNamed) {
     });
   }
   for (int rank : {0, 1, 2}) processes.WaitForTell(rank);
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  for (int rank : {0, 1, 2}) processes.WaitForSleep(rank);
   processes.Signal(2, SIGKILL);
   for (int rank : {0, 1}) {
     EXPECT_THAT(TextOf(processes.Wait(rank)),

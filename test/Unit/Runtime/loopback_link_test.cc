@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -29,7 +30,8 @@ double ProcessorTime() {
 TEST(Link, OperationsTakeTheTimeOfARing) {
   constexpr int kRanks = 4;
   constexpr size_t kCount = 1000;  // 4000 bytes
-  const LinkOptions link = {.bandwidth = 400e3, .latency = std::chrono::milliseconds(1)};
+  constexpr int kRounds = 5;
+  const LinkOptions link = {.bandwidth = 400e3, .latency = std::chrono::milliseconds(10)};
   World world(kRanks, testing::kLong, link);
   std::vector<std::vector<float>> send(kRanks, std::vector<float>(kRanks * kCount)), receive = send;
   using Call = std::function<absl::Status(testing::PointerCommunicator&, hal::Stream&, hal::HostPiece)>;
@@ -42,41 +44,48 @@ TEST(Link, OperationsTakeTheTimeOfARing) {
        [](auto& all, auto& stream, hal::HostPiece piece) {
          return all.AllReduce(stream, {piece}, DType::kF32, ReduceOp::kSum);
        },
-       6e-3 + 4000 * 1.5 / 400e3},
+       60e-3 + 4000 * 1.5 / 400e3},
       {"all_gather",
        [](auto& all, auto& stream, hal::HostPiece piece) { return all.AllGather(stream, {piece}, DType::kF32); },
-       3e-3 + 16000 * 0.75 / 400e3},
+       30e-3 + 16000 * 0.75 / 400e3},
       {"reduce_scatter",
        [](auto& all, auto& stream, hal::HostPiece piece) {
          return all.ReduceScatter(stream, {piece}, DType::kF32, ReduceOp::kMax);
        },
-       3e-3 + 16000 * 0.75 / 400e3},
+       30e-3 + 16000 * 0.75 / 400e3},
       {"all_to_all",
        [](auto& all, auto& stream, hal::HostPiece piece) { return all.AllToAll(stream, {piece}, DType::kF32); },
-       3e-3 + 16000 * 0.75 / 400e3},
+       30e-3 + 16000 * 0.75 / 400e3},
       {"permute",
        [](auto& all, auto& stream, hal::HostPiece piece) { return all.Permute(stream, {piece}, DType::kF32, 3); },
-       1e-3 + 4000 / 400e3},
+       10e-3 + 4000 / 400e3},
       {"send and receive",
        [](auto& all, auto& stream, hal::HostPiece piece) {
          if (all.rank() % 2 == 0) return all.Send(stream, {piece}, DType::kF32, all.rank() + 1);
          return all.Receive(stream, {piece}, DType::kF32, all.rank() - 1);
        },
-       1e-3 + 4000 / 400e3},
-      {"barrier", [](auto& all, auto& stream, hal::HostPiece) { return all.Barrier(stream); }, 6e-3},
+       10e-3 + 4000 / 400e3},
+      {"barrier", [](auto& all, auto& stream, hal::HostPiece) { return all.Barrier(stream); }, 60e-3},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
-    world.RunOk([&](int rank) {
-      const auto r = static_cast<size_t>(rank);
-      const auto start = steady_clock::now();
-      const double processor = ProcessorTime();
-      const absl::Status status =
-          c.call(world.all(rank), world.stream(rank), {send[r].data(), receive[r].data(), kCount});
-      EXPECT_GE(duration<double>(steady_clock::now() - start).count(), c.seconds);
-      EXPECT_LT(ProcessorTime() - processor, c.seconds / 2) << "waits with the processor";
-      return status;
-    });
+    // Ranks that wait with the processor do in every round. One that sleeps may be charged for what others do there.
+    double least = c.seconds;
+    for (int round = 0; round < kRounds && least >= c.seconds / 2; ++round) {
+      std::atomic<double> processor = 0;
+      world.RunOk([&](int rank) {
+        const auto r = static_cast<size_t>(rank);
+        const auto start = steady_clock::now();
+        const double before = ProcessorTime();
+        const absl::Status status =
+            c.call(world.all(rank), world.stream(rank), {send[r].data(), receive[r].data(), kCount});
+        EXPECT_GE(duration<double>(steady_clock::now() - start).count(), c.seconds);
+        processor += ProcessorTime() - before;
+        return status;
+      });
+      least = std::min(least, processor.load());
+    }
+    EXPECT_LT(least, c.seconds / 2) << "waits with the processor";
   }
 }
 

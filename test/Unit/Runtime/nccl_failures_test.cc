@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -43,40 +44,36 @@ TEST_F(Nccl, RefusesByName) {
 // A rank that does not come: the others end in time, and are told who is late for what.
 TEST_F(Nccl, ARankThatDoesNotComeIsNamed) {
   NEEDS_CARDS(2);
-  // To connect cards takes longer.
-  const double seconds = OnStandIn() ? 0.7 : 20;
-  const std::vector<absl::Status> results = Run(
-      2,
-      [&](Rank& rank) -> absl::Status {
-        BOWLINE_ASSIGN_OR_RETURN(const auto other, rank.Create("other", {0, 1}));
-        BOWLINE_RETURN_IF_ERROR(SumOnce(rank, *rank.all, *rank.stream, 0, 1, 2));
-        if (rank.rank == 1) {
-          while (rank.group->status().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-          // What comes later ends at once with the same error.
-          const hal::Piece piece = {rank.at(0), rank.at(0), 8};
-          absl::Status late;
-          while (late.ok()) {
-            late = rank.all->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1});
-            if (late.ok()) late = rank.stream->Synchronize();
-          }
-          return late;
-        }
-        rank.stream->SetLabel(4711);
-        const hal::Piece piece = {rank.at(0), rank.at(0), 77};
-        BOWLINE_RETURN_IF_ERROR(rank.all->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1}));
-        // Behind it is one of another communicator, which the card never begins.
-        rank.stream->SetLabel(4712);
-        BOWLINE_RETURN_IF_ERROR(other->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1}));
-        const auto event = *rank.device->CreateEvent();
-        BOWLINE_RETURN_IF_ERROR(rank.stream->Record(*event));
-        EXPECT_TRUE(event->Await().ok());
-        EXPECT_TRUE(rank.stream->HasFailed());
-        const absl::Status status = rank.stream->Synchronize();
-        EXPECT_EQ(rank.stream->FailedLabel(), 4711u);
-        EXPECT_FALSE(rank.stream->HasFailed());
-        return status;
-      },
-      std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)));
+  const auto [results, seconds] = RunInVain([&](Rank& rank, std::atomic<int>& ready) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(const auto other, rank.Create("other", {0, 1}));
+    BOWLINE_RETURN_IF_ERROR(SumOnce(rank, *rank.all, *rank.stream, 0, 1, 2));
+    ++ready;
+    if (rank.rank == 1) {
+      while (rank.group->status().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      // What comes later ends at once with the same error.
+      const hal::Piece piece = {rank.at(0), rank.at(0), 8};
+      absl::Status late;
+      while (late.ok()) {
+        late = rank.all->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1});
+        if (late.ok()) late = rank.stream->Synchronize();
+      }
+      return late;
+    }
+    rank.stream->SetLabel(4711);
+    const hal::Piece piece = {rank.at(0), rank.at(0), 77};
+    BOWLINE_RETURN_IF_ERROR(rank.all->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1}));
+    // Behind it is one of another communicator, which the card never begins.
+    rank.stream->SetLabel(4712);
+    BOWLINE_RETURN_IF_ERROR(other->Issue(*rank.stream, {OperationKind::kAllReduce}, {&piece, 1}));
+    const auto event = *rank.device->CreateEvent();
+    BOWLINE_RETURN_IF_ERROR(rank.stream->Record(*event));
+    EXPECT_TRUE(event->Await().ok());
+    EXPECT_TRUE(rank.stream->HasFailed());
+    const absl::Status status = rank.stream->Synchronize();
+    EXPECT_EQ(rank.stream->FailedLabel(), 4711u);
+    EXPECT_FALSE(rank.stream->HasFailed());
+    return status;
+  });
   for (const absl::Status& status : results) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
     EXPECT_THAT(std::string(status.message()),
@@ -120,14 +117,13 @@ TEST_F(Nccl, OperationsThatDoNotMatchEnd) {
 // a series of replays from an operation that does not end.
 TEST_F(Nccl, AReplayThatWaitsInVainIsNamed) {
   NEEDS_CARDS(2);
-  const double seconds = OnStandIn() ? 0.7 : 20;
-  const std::vector<absl::Status> results = Run(
-      2,
-      [&](Rank& rank) -> absl::Status {
+  const auto [results, seconds] = RunInVain(
+      [&](Rank& rank, std::atomic<int>& ready) -> absl::Status {
         BOWLINE_RETURN_IF_ERROR(SumOnce(rank, *rank.all, *rank.stream, 8192, 1, 2));
         BOWLINE_ASSIGN_OR_RETURN(const auto recording, RecordSums(rank, {77, 33}));
         BOWLINE_RETURN_IF_ERROR(rank.stream->Replay(*recording));
         BOWLINE_RETURN_IF_ERROR(rank.stream->Synchronize());
+        ++ready;
         while (rank.rank == 1 && rank.group->status().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         BOWLINE_RETURN_IF_ERROR(rank.stream->Replay(*recording));
         const absl::Status status = rank.stream->Synchronize();
@@ -137,7 +133,7 @@ TEST_F(Nccl, AReplayThatWaitsInVainIsNamed) {
         EXPECT_EQ(rank.stream->Replay(*recording).code(), status.code());
         return status;
       },
-      std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), Graphs());
+      Graphs());
   for (const absl::Status& status : results) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
     EXPECT_THAT(std::string(status.message()),

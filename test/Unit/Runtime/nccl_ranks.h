@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/loopback/loopback_group.h"
@@ -70,6 +72,12 @@ class Nccl : public ::testing::Test {
       EXPECT_TRUE(status.ok()) << status;
     }
   }
+
+  // The same for two ranks that wait in vain, with the timeout in seconds that they had. They count in `ready` when
+  // only that comes next; where one of them was too slow for it, they run again with a longer timeout.
+  std::pair<std::vector<absl::Status>, double> RunInVain(
+      const std::function<absl::Status(Rank&, std::atomic<int>& ready)>& body,
+      const Settings& settings = {{"communicators", "nccl"}});
 
   // Numbers of ranks that have cards of their own.
   std::vector<int> Sizes() const {

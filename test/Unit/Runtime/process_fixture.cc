@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <numeric>
+#include <thread>
 
 namespace bowline::testing {
 
@@ -79,6 +81,30 @@ bool Processes::HasTold(int process) {
   pollfd descriptor = {children_[static_cast<size_t>(process)].told, POLLIN, 0};
   char byte = 0;
   return ::poll(&descriptor, 1, 300000) == 1 && ::read(descriptor.fd, &byte, 1) == 1;
+}
+
+void Processes::WaitForSleep(int process) {
+  // A short wait on the way into the operation, for a lock, is over sooner, or on a slow machine seen as running.
+  constexpr int kLooks = 20;
+  const std::string path = absl::StrCat("/proc/", pid(process), "/stat");
+  for (int asleep = 0; asleep < kLooks;) {
+    std::string line;
+    std::getline(std::ifstream(path), line);
+    // The state follows the name, which is in parentheses and may have any letters.
+    const size_t name_end = line.rfind(") ");
+    ASSERT_NE(name_end, std::string::npos) << path << " says '" << line << "'";
+    const char state = line[name_end + 2];
+    ASSERT_NE(state, 'Z') << "process " << process << " ended";
+    asleep = state == 'S' ? asleep + 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+int Processes::FirstToEnd(int process, int other) {
+  pollfd descriptors[2] = {{children_[static_cast<size_t>(process)].report, POLLIN, 0},
+                           {children_[static_cast<size_t>(other)].report, POLLIN, 0}};
+  if (::poll(descriptors, 2, 300000) < 1) ADD_FAILURE() << "neither process " << process << " nor " << other << " ends";
+  return descriptors[0].revents != 0 ? process : other;
 }
 
 void Processes::Signal(int process, int signal) { ASSERT_EQ(::kill(pid(process), signal), 0); }

@@ -57,6 +57,10 @@ class Processes {
   void WaitForTell(int process) {
     ASSERT_TRUE(HasTold(process)) << "process " << process << " ended before it told anything";
   }
+  // Waits until its main thread sleeps and does not wake: in an operation, where it told something before that.
+  void WaitForSleep(int process);
+  // Waits until one of the two ends of its own, and returns which.
+  int FirstToEnd(int process, int other);
   void Signal(int process, int signal);
   // Returns when it is gone, with all that it had open.
   void Kill(int process);

@@ -111,8 +111,8 @@ TEST(HttpServerTest, AClientThatLeavesIsSeen) {
   {
     Serving serving([&](std::shared_ptr<HttpExchange> exchange) {
       const std::lock_guard<std::mutex> lock(mutex);
-      kept = exchange;
-      exchange->OnDisconnect([&] {
+      kept = std::move(exchange);
+      kept->OnDisconnect([&] {
         const std::lock_guard<std::mutex> inner(mutex);
         ++gone;
         changed.notify_all();

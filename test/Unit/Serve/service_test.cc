@@ -74,7 +74,7 @@ class ServiceTest : public ::testing::Test {
     };
     service_ = std::make_unique<Service>(model_, engine_.get(), std::move(keys));
     auto server = HttpServer::Listen(
-        "127.0.0.1", 0, {}, [this](std::shared_ptr<HttpExchange> exchange) { service_->Handle(std::move(exchange)); });
+        "127.0.0.1", 0, {}, [this](const std::shared_ptr<HttpExchange>& exchange) { service_->Handle(exchange); });
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     thread_ = std::thread([this] { server_->Run(); });
