@@ -147,7 +147,7 @@ void PagedAttention(benchmark::State& state, const PagedCase& c, DType dtype, in
   if (rows == 1) {
     const double bytes = 2.0 * static_cast<double>(c.kv_heads * c.head_dim) * static_cast<double>(SizeOf(dtype));
     state.counters["GB/s"] = benchmark::Counter(tokens * bytes * 1e-9, rate);
-    state.counters["ns/token"] = benchmark::Counter(tokens * 1e-9, rate | benchmark::Counter::kInvert);
+    state.counters["tokens/us"] = benchmark::Counter(tokens * 1e-6, rate);
   } else {
     const double pairs = static_cast<double>(sequences * rows) * (static_cast<double>(context) - 0.5 * (rows - 1.0));
     state.counters["GFLOP/s"] = benchmark::Counter(4e-9 * static_cast<double>(c.heads * c.head_dim) * pairs, rate);

@@ -72,15 +72,36 @@ BOWLINE_ALWAYS_INLINE void MultiplyKeys(const T* const (&keys)[kSlotKeys], int64
   }
 }
 
+// Heads of tokens are short pieces that lie far apart, which a processor does not foresee: each pass over a block asks
+// for what the next pass will read.
+template <typename T>
+struct Ahead {
+  const T* cache;
+  const int64_t* offsets;
+  int64_t count, dim;
+
+  BOWLINE_ALWAYS_INLINE void Ask(const Ahead& ahead, int64_t token) {
+    constexpr int kTo = 2;  // the second-level cache
+    constexpr int64_t kLine = 64 / sizeof(T);
+    if (token >= ahead.count) return;
+    const T* from = ahead.cache + ahead.offsets[token];
+    for (int64_t d = 0; d < ahead.dim; d += kLine) __builtin_prefetch(from + d, 0, kTo);
+  }
+};
+
 // Scores of `kHeads` queries with `count` keys, a vector for every kSlotKeys of these; minus infinity where there is no
 // key. Returns the largest one of each slot and `largest`.
 template <int kHeads, typename T>
 BOWLINE_ALWAYS_INLINE Vec ScoreKeys(int64_t dim, int64_t count, const T* cache, const int64_t* offsets,
-                                    const float* query, int64_t padded, float* scores, Vec largest) {
+                                    const float* query, int64_t padded, const Ahead<T>& ahead, float* scores,
+                                    Vec largest) {
   for (int64_t j = 0; j < count; j += kSlotKeys) {
     const T* keys[kSlotKeys];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < kSlotKeys; ++i) keys[i] = cache + offsets[Smaller(j + i, count - 1)];
+    for (int i = 0; i < kSlotKeys; ++i) {
+      keys[i] = cache + offsets[Smaller(j + i, count - 1)];
+      Ahead<T>::Ask(ahead, j + i);
+    }
     Vec sums[kLanes] = {};
     int64_t d = 0;
     for (; d + kLanes <= dim; d += kLanes) MultiplyKeys<kHeads>(keys, d, kLanes, query, padded, sums);
@@ -101,7 +122,8 @@ BOWLINE_ALWAYS_INLINE Vec ScoreKeys(int64_t dim, int64_t count, const T* cache, 
 // which the last one may be a part.
 template <int kHeads, int kVectors, typename T>
 BOWLINE_ALWAYS_INLINE void AddValues(int64_t d, int64_t part, int64_t count, const T* cache, const int64_t* offsets,
-                                     const float* weights, const float* shrink, float* out, int64_t padded) {
+                                     const float* weights, const float* shrink, const Ahead<T>& ahead, float* out,
+                                     int64_t padded) {
   Vec sums[kHeads][kVectors];
 #pragma clang loop unroll(full)
   for (int h = 0; h < kHeads; ++h) {
@@ -110,6 +132,7 @@ BOWLINE_ALWAYS_INLINE void AddValues(int64_t d, int64_t part, int64_t count, con
   }
   for (int64_t j = 0; j < count; ++j) {
     const T* from = cache + offsets[j] + d;
+    if (d == 0) Ahead<T>::Ask(ahead, j);
     const float* weight = weights + j / kSlotKeys * kLanes + j % kSlotKeys;
     Vec value[kVectors];
 #pragma clang loop unroll(full)
@@ -133,8 +156,10 @@ BOWLINE_ALWAYS_INLINE void AddValues(int64_t d, int64_t part, int64_t count, con
 // What a block of `count` keys and values adds to `kHeads` query heads of a piece.
 template <int kHeads, typename T>
 static void AttendBlock(int64_t dim, int64_t count, const T* keys, const T* values, const int64_t* offsets,
-                        const float* query, int64_t padded, float* scores, float* maximum, float* sum, float* out) {
-  const Vec old = Load(maximum), largest = ScoreKeys<kHeads>(dim, count, keys, offsets, query, padded, scores, old);
+                        const float* query, int64_t padded, const Ahead<T>& next_values, const Ahead<T>& next_keys,
+                        float* scores, float* maximum, float* sum, float* out) {
+  const Vec old = Load(maximum);
+  const Vec largest = ScoreKeys<kHeads>(dim, count, keys, offsets, query, padded, next_values, scores, old);
   Store(maximum, largest);
   const Vec shrink = Exp2NonPositive(old - largest);
   Vec total = Load(sum) * shrink;
@@ -153,12 +178,12 @@ static void AttendBlock(int64_t dim, int64_t count, const T* keys, const T* valu
 #endif
   int64_t d = 0;
   for (; d + kVectors * kLanes <= dim; d += kVectors * kLanes) {
-    AddValues<kHeads, kVectors>(d, kLanes, count, values, offsets, scores, shrinks, out, padded);
+    AddValues<kHeads, kVectors>(d, kLanes, count, values, offsets, scores, shrinks, next_keys, out, padded);
   }
   for (; d + kLanes <= dim; d += kLanes) {
-    AddValues<kHeads, 1>(d, kLanes, count, values, offsets, scores, shrinks, out, padded);
+    AddValues<kHeads, 1>(d, kLanes, count, values, offsets, scores, shrinks, next_keys, out, padded);
   }
-  if (d < dim) AddValues<kHeads, 1>(d, dim - d, count, values, offsets, scores, shrinks, out, padded);
+  if (d < dim) AddValues<kHeads, 1>(d, dim - d, count, values, offsets, scores, shrinks, next_keys, out, padded);
 }
 
 template <typename Q, typename T>
@@ -182,15 +207,25 @@ static void AttendPiece(const PagedAttentionShape& shape, const PagedAttentionAr
     Store(sum + h / kSlots * kLanes, Vec(0.0f));
   }
 
-  for (int64_t k0 = piece.begin; k0 < piece.end; k0 += kBlockKeys) {
-    const int64_t count = Smaller(piece.end - k0, kBlockKeys);
-    int64_t offsets[kBlockKeys];
-    FindTokens(shape.paged, piece.table, piece.head, k0, count, offsets);
+  const T *keys = static_cast<const T*>(x.keys), *values = static_cast<const T*>(x.values);
+  int64_t tokens[2][kBlockKeys];  // of this block and the next one, in turn
+  const auto find = [&](int64_t begin, int64_t* offsets) {
+    const int64_t count = Larger(0, Smaller(piece.end - begin, kBlockKeys));
+    FindTokens(shape.paged, piece.table, piece.head, begin, count, offsets);
+    return count;
+  };
+  int64_t count = find(piece.begin, tokens[0]), block = 0;
+  for (int64_t k0 = piece.begin; k0 < piece.end; k0 += kBlockKeys, ++block) {
+    const int64_t* offsets = tokens[block % 2];
+    int64_t* next = tokens[(block + 1) % 2];
+    const int64_t next_count = find(k0 + kBlockKeys, next);
     for (int64_t h = 0; h < group; h += kSlots) {
+      const Ahead<T> next_values = {values, offsets, h == 0 ? count : 0, dim},
+                     next_keys = {keys, next, h == 0 ? next_count : 0, dim};
       const auto attend = [&](auto heads) {
-        AttendBlock<heads.value>(dim, count, static_cast<const T*>(x.keys), static_cast<const T*>(x.values), offsets,
-                                 query + h * padded, padded, scratch + s.scores, maximum + h / kSlots * kLanes,
-                                 sum + h / kSlots * kLanes, out + h * padded);
+        AttendBlock<heads.value>(dim, count, keys, values, offsets, query + h * padded, padded, next_values, next_keys,
+                                 scratch + s.scores, maximum + h / kSlots * kLanes, sum + h / kSlots * kLanes,
+                                 out + h * padded);
       };
       const int64_t heads = group - h;
       if (heads >= 4) {
@@ -203,6 +238,7 @@ static void AttendPiece(const PagedAttentionShape& shape, const PagedAttentionAr
         attend(Constant<1>());
       }
     }
+    count = next_count;
   }
 
   for (int64_t h = 0; h < group; ++h) {
