@@ -3,6 +3,7 @@
 // threads.
 
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,8 +29,14 @@ TensorSpec Spec(Access access, std::vector<int64_t> shape, DType dtype = DType::
 Attribute Ints(std::string name, std::vector<int64_t> values) { return {std::move(name), std::move(values), {}, {}}; }
 Attribute Float(std::string name, double value) { return {std::move(name), {}, {value}, {}}; }
 
+// Of large pages, as buffers of sessions are (runtime/drivers/host/host_allocation.cc).
 struct Buffer {
-  explicit Buffer(size_t bytes) : data(std::aligned_alloc(64, (bytes + 64) / 64 * 64)) { std::memset(data, 0, bytes); }
+  static constexpr size_t kPage = size_t{2} << 20;
+
+  explicit Buffer(size_t bytes) : data(std::aligned_alloc(bytes < kPage ? 64 : kPage, bytes / kPage * kPage + kPage)) {
+    if (bytes >= kPage) ::madvise(data, bytes, MADV_HUGEPAGE);
+    std::memset(data, 0, bytes);
+  }
   Buffer(Buffer&& other) noexcept : data(std::exchange(other.data, nullptr)) {}
   ~Buffer() { std::free(data); }
   void* data;
@@ -168,11 +175,12 @@ void CausalAttention(benchmark::State& state, const PagedCase& c, int64_t rows, 
 }
 
 void ReadMemory(benchmark::State& state, int64_t bytes, int threads) {
-  const std::vector<int64_t> from(bytes / 8, 1);
+  const Buffer buffer(bytes);
+  const int64_t* from = static_cast<const int64_t*>(buffer.data);
   const ParallelLoop loop(threads);
   for (auto _ : state) {
     loop.Run(bytes / 8, [&](int64_t begin, int64_t end) {
-      benchmark::DoNotOptimize(std::accumulate(from.data() + begin, from.data() + end, int64_t{0}));
+      benchmark::DoNotOptimize(std::accumulate(from + begin, from + end, int64_t{0}));
     });
   }
   state.counters["GB/s"] = benchmark::Counter(1e-9 * bytes, benchmark::Counter::kIsIterationInvariantRate);
