@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/benchmarks/onednn.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
@@ -257,19 +258,19 @@ void Register() {
     for (const PagedCase& c : kPaged) {
       const std::string name = c.name + suffix;
       for (const DType dtype : {DType::kF32, DType::kBF16}) {
-        const std::string type = std::string("/") + std::string(NameOf(dtype)) + "/";
+        const std::string type = absl::StrCat("/", std::string(NameOf(dtype)), "/", name);
         // 64,000 tokens of all sequences together, more than caches hold.
         for (const int64_t context : {100, 1000, 8000}) {
-          add("paged_decode/" + std::to_string(context) + type + name,
+          add(absl::StrCat("paged_decode/", context, type),
               [=](benchmark::State& s) { PagedAttention(s, c, dtype, 64000 / context, 1, context, threads); });
         }
         for (const int64_t context : {512, 4096}) {
-          add("paged_prefill/512/" + std::to_string(context) + type + name,
+          add(absl::StrCat("paged_prefill/512/", context, type),
               [=](benchmark::State& s) { PagedAttention(s, c, dtype, 1, 512, context, threads); });
         }
       }
       for (const int64_t context : {512, 4096}) {
-        add("attention_forward/512/" + std::to_string(context) + "/f32/" + name,
+        add(absl::StrCat("attention_forward/512/", context, "/f32/", name),
             [=](benchmark::State& s) { CausalAttention(s, c, 512, context, threads); });
       }
     }
