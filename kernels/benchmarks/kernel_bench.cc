@@ -3,15 +3,20 @@
 // threads.
 
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/benchmarks/onednn.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/registry.h"
 
@@ -25,8 +30,14 @@ TensorSpec Spec(Access access, std::vector<int64_t> shape, DType dtype = DType::
 Attribute Ints(std::string name, std::vector<int64_t> values) { return {std::move(name), std::move(values), {}, {}}; }
 Attribute Float(std::string name, double value) { return {std::move(name), {}, {value}, {}}; }
 
+// Of large pages, as buffers of sessions are (runtime/drivers/host/host_allocation.cc).
 struct Buffer {
-  explicit Buffer(size_t bytes) : data(std::aligned_alloc(64, (bytes + 64) / 64 * 64)) { std::memset(data, 0, bytes); }
+  static constexpr size_t kPage = size_t{2} << 20;
+
+  explicit Buffer(size_t bytes) : data(std::aligned_alloc(bytes < kPage ? 64 : kPage, bytes / kPage * kPage + kPage)) {
+    if (bytes >= kPage) ::madvise(data, bytes, MADV_HUGEPAGE);
+    std::memset(data, 0, bytes);
+  }
   Buffer(Buffer&& other) noexcept : data(std::exchange(other.data, nullptr)) {}
   ~Buffer() { std::free(data); }
   void* data;
@@ -93,6 +104,87 @@ void Attention(benchmark::State& state, bool backward, bool causal, int threads)
   // Two products forward, five backward, over the pairs that are seen.
   const double pairs = causal ? s * (s + 1) / 2.0 : static_cast<double>(s * s);
   RunKernel(state, signature, (backward ? 5 : 2) * 2.0 * d * b * h * pairs, 0);
+}
+
+struct PagedCase {
+  const char* name;
+  int64_t heads, kv_heads, head_dim;
+};
+
+// `sequences` of `rows` rows each, behind which the cache holds `context` tokens, in blocks of 16 that are shuffled.
+void PagedAttention(benchmark::State& state, const PagedCase& c, DType dtype, int64_t sequences, int64_t rows,
+                    int64_t context, int threads) {
+  constexpr int64_t kBlock = 16;
+  const int64_t table = (context + kBlock - 1) / kBlock, blocks = sequences * table + 1;
+  const std::vector<int64_t> cache = {blocks, kBlock, c.kv_heads, c.head_dim},
+                             query = {sequences * rows, c.heads, c.head_dim};
+  const Signature signature{
+      "paged_attention",
+      {Float("scale", 0.125)},
+      {Spec(Access::kRead, query, dtype), Spec(Access::kRead, cache, dtype), Spec(Access::kRead, cache, dtype),
+       Spec(Access::kRead, {sequences + 1}, DType::kI32), Spec(Access::kRead, {sequences}, DType::kI32),
+       Spec(Access::kRead, {sequences, table}, DType::kI32), Spec(Access::kWrite, query, dtype)},
+      threads};
+  auto kernel = CreateKernel(signature);
+  if (!kernel.ok()) return state.SkipWithError(kernel.status().ToString().c_str());
+  std::mt19937 random(1);
+  std::vector<Buffer> buffers;
+  std::vector<void*> arguments;
+  for (const TensorSpec& spec : signature.arguments) {
+    buffers.emplace_back(spec.ByteCount());
+    arguments.push_back(buffers.back().data);
+    for (int64_t i = 0; i < spec.ElementCount() && spec.dtype != DType::kI32; ++i) {
+      const float value = static_cast<float>(random()) * 0x1p-31f - 1.0f;
+      if (dtype == DType::kF32) {
+        static_cast<float*>(arguments.back())[i] = value;
+      } else {
+        static_cast<Bf16*>(arguments.back())[i] = Narrow<Bf16>(value);
+      }
+    }
+  }
+  int32_t *starts = static_cast<int32_t*>(arguments[3]), *lengths = static_cast<int32_t*>(arguments[4]),
+          *places = static_cast<int32_t*>(arguments[5]);
+  for (int64_t r = 0; r <= sequences; ++r) starts[r] = static_cast<int32_t>(r * rows);
+  std::fill_n(lengths, sequences, static_cast<int32_t>(context));
+  std::iota(places, places + sequences * table, 1);
+  std::shuffle(places, places + sequences * table, random);
+  Buffer scratch((*kernel)->ScratchBytes());
+  for (auto _ : state) (*kernel)->Run(arguments, scratch.data);
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  const double tokens = static_cast<double>(sequences * context);
+  if (rows == 1) {
+    const double bytes = 2.0 * static_cast<double>(c.kv_heads * c.head_dim) * static_cast<double>(SizeOf(dtype));
+    state.counters["GB/s"] = benchmark::Counter(tokens * bytes * 1e-9, rate);
+    state.counters["tokens/us"] = benchmark::Counter(tokens * 1e-6, rate);
+  } else {
+    const double pairs = static_cast<double>(sequences * rows) * (static_cast<double>(context) - 0.5 * (rows - 1.0));
+    state.counters["GFLOP/s"] = benchmark::Counter(4e-9 * static_cast<double>(c.heads * c.head_dim) * pairs, rate);
+  }
+}
+
+// The same of keys and values that lie one after the other, to compare with.
+void CausalAttention(benchmark::State& state, const PagedCase& c, int64_t rows, int64_t context, int threads) {
+  const std::vector<int64_t> q = {1, rows, c.heads, c.head_dim}, k = {1, context, c.kv_heads, c.head_dim};
+  const double pairs = static_cast<double>(rows) * (static_cast<double>(context) - 0.5 * (rows - 1.0));
+  RunKernel(state,
+            {"attention_forward",
+             {Ints("causal", {1}), Float("scale", 0.125)},
+             {Spec(Access::kRead, q), Spec(Access::kRead, k), Spec(Access::kRead, k), Spec(Access::kWrite, q),
+              Spec(Access::kWrite, {1, c.heads, rows})},
+             threads},
+            4.0 * static_cast<double>(c.heads * c.head_dim) * pairs, 0);
+}
+
+void ReadMemory(benchmark::State& state, int64_t bytes, int threads) {
+  const Buffer buffer(bytes);
+  const int64_t* from = static_cast<const int64_t*>(buffer.data);
+  const ParallelLoop loop(threads);
+  for (auto _ : state) {
+    loop.Run(bytes / 8, [&](int64_t begin, int64_t end) {
+      benchmark::DoNotOptimize(std::accumulate(from + begin, from + end, int64_t{0}));
+    });
+  }
+  state.counters["GB/s"] = benchmark::Counter(1e-9 * bytes, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void Embedding(benchmark::State& state, bool scatter, int threads) {
@@ -162,6 +254,27 @@ void Register() {
             [=](benchmark::State& s) { Attention(s, backward, causal, threads); });
       }
     }
+    constexpr PagedCase kPaged[] = {{"smollm2_135m", 9, 3, 64}, {"llama3.2_1b", 32, 8, 64}};
+    for (const PagedCase& c : kPaged) {
+      const std::string name = c.name + suffix;
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        const std::string type = absl::StrCat("/", std::string(NameOf(dtype)), "/", name);
+        // 64,000 tokens of all sequences together, more than caches hold.
+        for (const int64_t context : {100, 1000, 8000}) {
+          add(absl::StrCat("paged_decode/", context, type),
+              [=](benchmark::State& s) { PagedAttention(s, c, dtype, 64000 / context, 1, context, threads); });
+        }
+        for (const int64_t context : {512, 4096}) {
+          add(absl::StrCat("paged_prefill/512/", context, type),
+              [=](benchmark::State& s) { PagedAttention(s, c, dtype, 1, 512, context, threads); });
+        }
+      }
+      for (const int64_t context : {512, 4096}) {
+        add(absl::StrCat("attention_forward/512/", context, "/f32/", name),
+            [=](benchmark::State& s) { CausalAttention(s, c, 512, context, threads); });
+      }
+    }
+    add("read_256MiB" + suffix, [=](benchmark::State& s) { ReadMemory(s, 256 << 20, threads); });
     add("gather_rows" + suffix, [=](benchmark::State& s) { Embedding(s, false, threads); });
     add("copy_3MiB" + suffix, [=](benchmark::State& s) { CopyMemory(s, 3 << 20, threads); });
     add("copy_48MiB" + suffix, [=](benchmark::State& s) { CopyMemory(s, 48 << 20, threads); });

@@ -13,51 +13,51 @@ template <typename T>
 void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Matrix& k, const Matrix& v, float scale,
                    const Scratch<T>& s, int64_t strip) {
   const auto to = [&](int n) { return Smaller(RoundUp(mask.seen[n], kTileRows), keys); };
-  StripMask::Split(
-      mask.from, to(0), to(1), [&](auto vectors, int first, int64_t begin, int64_t end) __attribute__((always_inline)) {
-        constexpr int kVectors = vectors.value;
-        const int64_t lane = strip + first * kLanes;
-        const float *q = s.q_strips + strip * words + first * kLanes, *dout = s.dout_strips + (q - s.q_strips);
-        ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
-          constexpr int kRows = tile.value;
-          const int64_t key = begin + row, at = key * kBlockQ + lane;
-          Vec p[kRows][kVectors] = {};
-          Accumulate<OperandOf<T>, kRows, kVectors>(words, k.Row(key), k.stride, 1, q, kStrip, p);
+  SplitVectors(mask.from, to(0), to(1),
+               [&](auto vectors, int first, int64_t begin, int64_t end) __attribute__((always_inline)) {
+                 constexpr int kVectors = vectors.value;
+                 const int64_t lane = strip + first * kLanes;
+                 const float *q = s.q_strips + strip * words + first * kLanes, *dout = s.dout_strips + (q - s.q_strips);
+                 ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
+                   constexpr int kRows = tile.value;
+                   const int64_t key = begin + row, at = key * kBlockQ + lane;
+                   Vec p[kRows][kVectors] = {};
+                   Accumulate<OperandOf<T>, kRows, kVectors>(words, k.Row(key), k.stride, 1, q, kStrip, p);
 #pragma clang loop unroll(full)
-          for (int i = 0; i < kRows; ++i) {
+                   for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
-            for (int n = 0; n < kVectors; ++n)
-              p[i][n] = Exponential<T>(p[i][n], scale, Load(s.lse + lane + n * kLanes));
-          }
-          if (key + kRows > mask.all || key < Larger(mask.hidden[0], mask.hidden[1])) {
+                     for (int n = 0; n < kVectors; ++n)
+                       p[i][n] = Exponential<T>(p[i][n], scale, Load(s.lse + lane + n * kLanes));
+                   }
+                   if (key + kRows > mask.all || key < Larger(mask.hidden[0], mask.hidden[1])) {
 #pragma clang loop unroll(full)
-            for (int i = 0; i < kRows; ++i) {
+                     for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
-              for (int n = 0; n < kVectors; ++n) {
-                const IntVec visible = mask.visible + (first + n) * mask.step,
-                             starts = mask.first + (first + n) * mask.step;
-                p[i][n] = visible > static_cast<int>(key + i) ? p[i][n] : Vec(0.0f);
-                p[i][n] = starts > static_cast<int>(key + i) ? Vec(0.0f) : p[i][n];
-              }
-            }
-          }
+                       for (int n = 0; n < kVectors; ++n) {
+                         const IntVec visible = mask.visible + (first + n) * mask.step,
+                                      starts = mask.first + (first + n) * mask.step;
+                         p[i][n] = visible > static_cast<int>(key + i) ? p[i][n] : Vec(0.0f);
+                         p[i][n] = starts > static_cast<int>(key + i) ? Vec(0.0f) : p[i][n];
+                       }
+                     }
+                   }
 #pragma clang loop unroll(full)
-          for (int i = 0; i < kRows; ++i) StoreTerms<T>(s.p, at + i * kBlockQ, p[i]);
-          Vec ds[kRows][kVectors] = {};
-          Accumulate<OperandOf<T>, kRows, kVectors>(words, v.Row(key), v.stride, 1, dout, kStrip, ds);
+                   for (int i = 0; i < kRows; ++i) StoreTerms<T>(s.p, at + i * kBlockQ, p[i]);
+                   Vec ds[kRows][kVectors] = {};
+                   Accumulate<OperandOf<T>, kRows, kVectors>(words, v.Row(key), v.stride, 1, dout, kStrip, ds);
 #pragma clang loop unroll(full)
-          for (int i = 0; i < kRows; ++i) {
+                   for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
-            for (int n = 0; n < kVectors; ++n) {
-              // p need not stay in registers where it was stored without rounding.
-              const Vec probability = kPairs<T> ? p[i][n] : Load(s.p + at + i * kBlockQ + n * kLanes);
-              ds[i][n] = probability * (ds[i][n] - Load(s.delta + lane + n * kLanes));
-            }
-            StoreTerms<T>(s.ds, at + i * kBlockQ, ds[i]);
-          }
-          if constexpr (kPairs<T>) StoreRowPairs(s.ds_across + key / 2 * kBlockQ + lane, kBlockQ, ds);
-        });
-      });
+                     for (int n = 0; n < kVectors; ++n) {
+                       // p need not stay in registers where it was stored without rounding.
+                       const Vec probability = kPairs<T> ? p[i][n] : Load(s.p + at + i * kBlockQ + n * kLanes);
+                       ds[i][n] = probability * (ds[i][n] - Load(s.delta + lane + n * kLanes));
+                     }
+                     StoreTerms<T>(s.ds, at + i * kBlockQ, ds[i]);
+                   }
+                   if constexpr (kPairs<T>) StoreRowPairs(s.ds_across + key / 2 * kBlockQ + lane, kBlockQ, ds);
+                 });
+               });
 }
 
 // dv[j] += sum_i p[j][i] dout[i] and dk[j] += sum_i ds[j][i] q[i] for the keys of a block, where query i of `queries`

@@ -94,25 +94,39 @@ BOWLINE_ALWAYS_INLINE void TransposeRows(int64_t rows, int64_t words, Load load,
   }
 }
 
-// strip[d][i] = scale * source(i)[d].
+// The first `count` of a vector's elements, and zeros.
 template <typename T>
-static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strip) {
-  TransposeRows(
-      rows, head_dim,
-      [&](int64_t i, int64_t d, int64_t count) __attribute__((always_inline)) {
-        const T* from = source + i * stride + d;
-        if (count == kLanes) return LoadWide<kLanes>(from) * scale;
-        Vec part = Vec(0.0f);
-        for (int64_t n = 0; n < count; ++n) part[n] = Widen(from[n]) * scale;
-        return part;
-      },
-      strip);
+BOWLINE_ALWAYS_INLINE Vec LoadPart(const T* from, int64_t count) {
+  if (count == kLanes) return LoadWide<kLanes>(from);
+  Vec part = Vec(0.0f);
+  for (int64_t n = 0; n < count; ++n) part[n] = Widen(from[n]);
+  return part;
+}
+template <typename T>
+BOWLINE_ALWAYS_INLINE void StorePart(T* to, int64_t count, Vec value) {
+  if (count == kLanes) return StoreNarrow<kLanes>(to, value);
+  for (int64_t n = 0; n < count; ++n) to[n] = Narrow<T>(value[n]);
 }
 
-// Writes what a strip holds back into rows: out(i)[d] = scale[i] * strip[d][i] for i < rows.
+// strip[d][i] = scale * row(i)[d], where row(i) is the address of row i.
+template <typename Row>
+BOWLINE_ALWAYS_INLINE void PackRows(int64_t rows, int64_t head_dim, Row row, float scale, float* strip) {
+  TransposeRows(
+      rows, head_dim,
+      [&](int64_t i, int64_t d, int64_t count)
+          __attribute__((always_inline)) { return LoadPart(row(i) + d, count) * scale; },
+      strip);
+}
+// The same of rows that are `stride` elements apart.
 template <typename T>
-static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, const Vec (&scale)[2], T* out,
-                        int64_t stride) {
+static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strip) {
+  PackRows(rows, head_dim, [&](int64_t i) { return source + i * stride; }, scale, strip);
+}
+
+// Writes what a strip holds back into rows: row(i)[d] = scale[i] * strip[d][i] for i < rows.
+template <typename Row>
+BOWLINE_ALWAYS_INLINE void UnpackRowsOfStrip(int64_t rows, int64_t head_dim, const float* strip, const Vec (&scale)[2],
+                                             Row row) {
   for (int64_t i = 0; i < rows; i += kLanes) {
     for (int64_t d = 0; d < head_dim; d += kLanes) {
       const int64_t count = Smaller(head_dim - d, kLanes), here = Smaller(rows - i, kLanes);
@@ -121,16 +135,14 @@ static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, cons
         x[n] = n < count ? Load(strip + (d + n) * kStrip + i) * scale[i / kLanes] : Vec(0.0f);
       }
       Transpose<kLanes>(x);
-      for (int64_t n = 0; n < here; ++n) {
-        T* to = out + (i + n) * stride + d;
-        if (count == kLanes) {
-          StoreNarrow<kLanes>(to, x[n]);
-        } else {
-          for (int64_t c = 0; c < count; ++c) to[c] = Narrow<T>(x[n][c]);
-        }
-      }
+      for (int64_t n = 0; n < here; ++n) StorePart(row(i + n) + d, count, x[n]);
     }
   }
+}
+template <typename T>
+static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, const Vec (&scale)[2], T* out,
+                        int64_t stride) {
+  UnpackRowsOfStrip(rows, head_dim, strip, scale, [&](int64_t i) { return out + i * stride; });
 }
 
 // Panels of kStrip elements: panel d / kStrip holds, for each row, source(row)[d ...], with zeros beyond head_dim.

@@ -157,32 +157,36 @@ struct StripMask {
 
   int64_t Any() const { return Larger(seen[0], seen[1]); }
 
-  // body(Constant<vectors>(), first vector, begin, end): keys [begin, end) concern that many vectors of the strip,
-  // whose keys are [from, end0) and [from, end1).
-  template <typename Body>
-  BOWLINE_ALWAYS_INLINE void Split(int64_t from, int64_t end0, int64_t end1, Body body) {
-    const int64_t both = Larger(from, Smaller(end0, end1));
-    if (both > from) body(Constant<2>(), 0, from, both);
-    if (end0 > both) body(Constant<1>(), 0, both, end0);
-    if (end1 > both) body(Constant<1>(), 1, both, end1);
-  }
+  // Of the queries of vector n.
+  IntVec First(int n) const { return first + n * step; }
+  IntVec Visible(int n) const { return visible + n * step; }
 };
+
+// body(Constant<vectors>(), first vector, begin, end): keys [begin, end) concern that many vectors of a strip, whose
+// keys are [from, end0) and [from, end1).
+template <typename Body>
+BOWLINE_ALWAYS_INLINE void SplitVectors(int64_t from, int64_t end0, int64_t end1, Body body) {
+  const int64_t both = Larger(from, Smaller(end0, end1));
+  if (both > from) body(Constant<2>(), 0, from, both);
+  if (end0 > both) body(Constant<1>(), 0, both, end0);
+  if (end1 > both) body(Constant<1>(), 1, both, end1);
+}
 
 // out[d][query] += sum over the keys that are seen of rows(key)[d] * weights[key][query], for a strip: the transpose of
 // weights^T rows. Rows of `rows` and `weights` hold the words of kStepsPerWord keys; those of `weights` are ld floats
 // apart, those of `out` kStrip.
-template <typename Operand>
-BOWLINE_ALWAYS_INLINE void AddWeightedRows(const StripMask& mask, int64_t head_dim, const Matrix& rows,
-                                           const float* weights, int64_t ld, float* out) {
+template <typename Operand, typename Mask>
+BOWLINE_ALWAYS_INLINE void AddWeightedRows(const Mask& mask, int64_t head_dim, const Matrix& rows, const float* weights,
+                                           int64_t ld, float* out) {
   constexpr int kSteps = Operand::kStepsPerWord;
-  StripMask::Split(mask.from / kSteps, CeilDiv(mask.seen[0], kSteps), CeilDiv(mask.seen[1], kSteps),
-                   [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
-                     ForRowTiles(head_dim, [&](auto tile, int64_t d) __attribute__((always_inline)) {
-                       AddProduct<Operand, tile.value, vectors.value>(end - begin, rows.Row(begin) + d, 1, rows.stride,
-                                                                      weights + begin * ld + v * kLanes, ld,
-                                                                      out + d * kStrip + v * kLanes, kStrip);
-                     });
-                   });
+  SplitVectors(mask.from / kSteps, CeilDiv(mask.seen[0], kSteps), CeilDiv(mask.seen[1], kSteps),
+               [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
+                 ForRowTiles(head_dim, [&](auto tile, int64_t d) __attribute__((always_inline)) {
+                   AddProduct<Operand, tile.value, vectors.value>(end - begin, rows.Row(begin) + d, 1, rows.stride,
+                                                                  weights + begin * ld + v * kLanes, ld,
+                                                                  out + d * kStrip + v * kLanes, kStrip);
+                 });
+               });
 }
 
 }  // namespace bowline::kernels::BOWLINE_ISA

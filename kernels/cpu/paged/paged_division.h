@@ -1,7 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_PAGED_DIVISION_H_
 #define BOWLINE_KERNELS_CPU_PAGED_PAGED_DIVISION_H_
 
-// The workspace of paged_attention: a function of the signature.
+// How paged_attention is divided, and its workspace: functions of the signature, for any instruction set. What *_isa.cc
+// files call is inlined (isa/isa.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +11,75 @@
 
 namespace bowline::kernels {
 
-// Floats for the sums of one head, of each thread.
-int64_t PagedAttentionScratchFloats(const PagedAttentionShape& shape);
+#define BOWLINE_PAGED_INLINE inline __attribute__((always_inline))
+
+static constexpr BOWLINE_PAGED_INLINE int64_t PaddedTo16(int64_t value) { return (value + 15) / 16 * 16; }
+
+// Query heads that share a key head.
+static BOWLINE_PAGED_INLINE int64_t PagedGroup(const PagedAttentionShape& shape) {
+  return shape.query_heads / shape.paged.heads;
+}
+
+// What a piece leaves behind, in floats: sums [group][padded head_dim], maxima and sums of weights.
+struct PagedPartial {
+  BOWLINE_PAGED_INLINE explicit PagedPartial(const PagedAttentionShape& shape)
+      : padded(PaddedTo16(shape.paged.head_dim)),
+        maxima(PagedGroup(shape) * padded),
+        weights(maxima + PagedGroup(shape)),
+        floats(PaddedTo16(weights + PagedGroup(shape))) {}
+
+  int64_t padded, maxima, weights, floats;
+};
+
+// The workspace of a thread that computes a tile, in floats from its beginning. Vectors have 16 lanes at most.
+struct PagedTileMemory {
+  static constexpr int64_t kTileQueries = 64, kBlockKeys = 128, kMostStrip = 32;
+
+  BOWLINE_PAGED_INLINE explicit PagedTileMemory(int64_t head_dim) {
+    const int64_t padded = PaddedTo16(head_dim);
+    out = kTileQueries * padded;
+    maximum = out + kTileQueries * padded;
+    sum = maximum + kTileQueries;
+    scores = sum + kTileQueries;
+    keys = scores + kBlockKeys * kMostStrip;
+    values = keys + kBlockKeys * padded;
+    floats = values + kBlockKeys * padded;
+  }
+
+  static constexpr int64_t query = 0;
+  int64_t out, maximum, sum, scores, keys, values, floats;
+};
+
+// The workspace of a thread that computes a piece. Query heads are computed four at a time, each in a quarter of the
+// lanes of a vector of scores.
+struct PagedPieceMemory {
+  static constexpr int64_t kBlockKeys = 64, kSlots = 4, kMostLanes = 16;
+
+  BOWLINE_PAGED_INLINE explicit PagedPieceMemory(const PagedAttentionShape& shape) {
+    const int64_t groups = (PagedGroup(shape) + kSlots - 1) / kSlots, padded = PaddedTo16(shape.paged.head_dim);
+    out = groups * kSlots * padded;
+    maximum = out + groups * kSlots * padded;
+    sum = maximum + groups * kMostLanes;
+    scores = sum + groups * kMostLanes;
+    floats = scores + kBlockKeys * kSlots;
+  }
+
+  static constexpr int64_t query = 0;
+  int64_t out, maximum, sum, scores, floats;
+};
+
+struct PagedDivision {
+  int64_t range;           // positions of a piece
+  int64_t most_pieces;     // of a row and a key head
+  int64_t thread_floats;   // workspace of a thread
+  int64_t partial_floats;  // of a piece
+  int64_t partials;        // pieces whose sums have to be kept
+};
+PagedDivision DividePagedAttention(const PagedAttentionShape& shape);
+
 size_t PagedAttentionScratchBytes(const PagedAttentionShape& shape, int threads);
+
+#undef BOWLINE_PAGED_INLINE
 
 }  // namespace bowline::kernels
 

@@ -90,8 +90,7 @@ TEST_P(PagedTest, WritingAgreesAndIsTheSameForEveryNumberOfThreads) {
 TEST_P(PagedTest, AttentionAgreesAndIsTheSameForEveryNumberOfThreads) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 120; ++i) {
-    // Some are longer than any block that kernels divide positions into.
-    PagedProblem p = RandomPaged(random, i % 20 == 0 ? 1500 : i % 4 == 0 ? 500 : 150);
+    PagedProblem p = RandomPaged(random, i % 4 == 0 ? 300 : 120);
     const int64_t positions = p.batch.table * p.batch.block_size;
     if (random() % 3 == 0) p.heads.window = 1 + static_cast<int64_t>(random() % (positions + 3));
     const Types types = kTypes[i % 5];
@@ -103,6 +102,37 @@ TEST_P(PagedTest, AttentionAgreesAndIsTheSameForEveryNumberOfThreads) {
     ForgetBlocksBeforeWindows(p);
     const Stored one = RunAttention(p, types, query, keys, values, 1);
     ExpectAgreement(types.own, one, expected, PagedBound(p.heads, positions, 1));
+    for (int threads : {2, 3, 4}) {
+      EXPECT_TRUE(RunAttention(p, types, query, keys, values, threads) == one) << threads;
+    }
+  }
+}
+
+// Of one row each, so long that they are divided into ranges of positions, which windows begin and end inside of.
+TEST_P(PagedTest, LongContextsAgreeAndAreTheSameForEveryNumberOfThreads) {
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 15; ++i) {
+    PagedProblem p = RandomPaged(random, 100);
+    reference::PagedBatch& b = p.batch;
+    b.table = (2000 + b.block_size - 1) / b.block_size;
+    b.lengths = {i % 2 == 0 ? 512 : 513, 1 + static_cast<int32_t>(random() % 2000), 1024, 2000};
+    b.rows = {0, 1, 2, 3, 4};
+    b.tokens = 5;
+    b.blocks.resize(4 * b.table);
+    std::iota(b.blocks.begin(), b.blocks.end(), 1);
+    std::shuffle(b.blocks.begin(), b.blocks.end(), random);
+    p.blocks = 4 * b.table + 1;
+    p.heads.head_dim = std::min<int64_t>(p.heads.head_dim, 40);
+    if (i % 3 == 1) p.heads.window = 1 + static_cast<int64_t>(random() % 1100);
+    const Types types = kTypes[i % 5];
+    SCOPED_TRACE(Describe(p, types));
+    const Stored keys = RandomCache(random, types.cache, p), values = RandomCache(random, types.cache, p),
+                 query = RandomStored(random, types.own, p.QueryElements());
+    const auto expected =
+        reference::PagedAttention(p.batch, p.heads, query.Doubles(), keys.Doubles(), values.Doubles());
+    ForgetBlocksBeforeWindows(p);
+    const Stored one = RunAttention(p, types, query, keys, values, 1);
+    ExpectAgreement(types.own, one, expected, PagedBound(p.heads, 2000, 1));
     for (int threads : {2, 3, 4}) {
       EXPECT_TRUE(RunAttention(p, types, query, keys, values, threads) == one) << threads;
     }
