@@ -27,6 +27,7 @@
 #include "runtime/plan/attachments.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "targets/costs/link.h"
+#include "types/block_formats.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -120,6 +121,9 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
   if (options.mapsWeights && trains(options.mode) && options.from < Phase::Fuse) // then the program says it
     return invalid("--map-weights is for plans that only read weights; add --mode generate or serve, or leave it out");
+  if (options.weightsType != "as-stored" && options.weightsType != options.dtype)
+    return invalid("--weights-dtype ", options.weightsType, " is not what is computed in; add --dtype ",
+                   options.weightsType, ", or use as-stored");
   if (options.threads < 0 || options.threads > kMostThreads)
     return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -202,6 +206,17 @@ hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::Mo
   return sizes;
 }
 
+/// The formats of a GGUF file's tensors that are in blocks of bits, by their keys.
+static absl::StatusOr<std::map<std::string, ElementType>> blocksOf(const std::string &path) {
+  BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(path));
+  std::map<std::string, ElementType> blocks;
+  for (const GgufModel::Tensor &tensor : model.tensors())
+    for (const ElementTypeInfo &info : kElementTypes)
+      if (IsBlockFormat(info.type) && info.gguf == static_cast<int>(tensor.stored->type->number))
+        blocks[tensor.key] = info.type;
+  return blocks;
+}
+
 /// The graph of a Hugging Face directory or a GGUF file on one of so many microbatches, named after the directory, with
 /// its config.json attached.
 static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
@@ -222,6 +237,9 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   case CompileMode::Serve:
     import.mode = hf::ImportMode::Serve;
     import.serve = serveSizesOf(options, config, remarks);
+    if (options.weightsType == "as-stored" && IsGgufPath(options.model)) {
+      BOWLINE_ASSIGN_OR_RETURN(import.blocks, blocksOf(options.model));
+    }
     break;
   }
   import.seq = options.seq;

@@ -55,7 +55,9 @@ struct CompileOptions {
   int64_t blockTokens = 16;                  // tokens of a block of the cache
   int64_t cacheBlocks = 0; // without the one that holds nothing; 0: for maxBatch contexts within kDefaultCacheBytes
   std::string cacheType = "f32"; // elements of the cache (types/computed_types.h)
-  std::string dtype = "f32";     // what is computed in (types/computed_types.h); what is trained is f32
+  // Of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the type that is computed in.
+  std::string weightsType = "as-stored";
+  std::string dtype = "f32"; // what is computed in (types/computed_types.h); what is trained is f32
 
   std::string optimizer = "adamw"; // or sgd
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;

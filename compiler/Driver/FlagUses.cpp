@@ -56,6 +56,7 @@ static constexpr FlagUse kFlagUses[] = {
     {"--block-tokens", kServe, Phase::Input},
     {"--kv-blocks", kServe, Phase::Input},
     {"--kv-dtype", kServe, Phase::Input},
+    {"--weights-dtype", kServe, Phase::Input},
     {"--map-weights", kAnyMode, Phase::Hoist},
     {"--runs-in-flight", kTrain, std::nullopt, /*isAboutPlan=*/true},
     {"--report", kAnyMode, std::nullopt, /*isAboutPlan=*/true},

@@ -223,6 +223,7 @@ private:
       state->key = stateOp.getKey().str();
       state->flags = static_cast<fbs::StateFlag>(stateOp.getFlags());
       state->init = stateOp.getInit().str();
+      state->format = stateOp.getFormat().value_or("").str();
       plan.states.push_back(std::move(state));
     } else if (auto constantOp = dyn_cast<plan::ConstantOp>(op)) {
       auto constant = std::make_unique<fbs::ConstantDataT>();

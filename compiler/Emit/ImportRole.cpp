@@ -140,8 +140,10 @@ private:
     FailureOr<Value> buffer = scope.findBuffer(builder.getUnknownLoc(), state.buffer);
     if (failed(buffer))
       return failure();
-    plan::StateOp::create(builder, builder.getUnknownLoc(), *buffer, state.key, static_cast<StateFlags>(state.flags),
-                          state.init);
+    auto op = plan::StateOp::create(builder, builder.getUnknownLoc(), *buffer, state.key,
+                                    static_cast<StateFlags>(state.flags), state.init);
+    if (!state.format.empty())
+      op.setFormat(state.format);
     return success();
   }
 

@@ -61,6 +61,7 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
     variable.shape.assign(layout.global.begin(), layout.global.end());
     variable.element = buffer.getTensorType().getElementType();
     variable.data = checkedDataOf(role, state.getBuffer());
+    restrictBytes(variable);
     if (state.has(StateFlags::Mirror))
       for (auto other : module->getOps<ModuleOp>())
         for (auto owner : other.getOps<plan::StateOp>())

@@ -134,6 +134,7 @@ void RunnableProgram::addVariables(ModuleOp of) {
     variable.shape = shape.vec();
     if (auto fill = dyn_cast<graph::FillAttr>(declared.getInit()))
       variable.fill = fill.getValue();
+    restrictBytes(variable);
     of.walk([&](graph::ReadOp read) {
       if (read.getVariable() == variable.name)
         variable.data.restrict(checkedDataOf(read.getResult()));

@@ -98,6 +98,13 @@ public:
   virtual llvm::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::StringRef name, const Inputs &inputs) = 0;
 
 protected:
+  /// Bytes of blocks of bits have scales in f16, which are to be numbers: bytes below this are no infinity and no NaN.
+  static void restrictBytes(Variable &variable) {
+    constexpr int64_t kBytes = 60;
+    if (variable.element.isUnsignedInteger(8))
+      variable.data.restrict({kBytes, std::nullopt});
+  }
+
   explicit RunnableProgram(mlir::OwningOpRef<mlir::ModuleOp> module) : module(std::move(module)) {}
 
   /// Runs the entry of kind `init`, which is there.

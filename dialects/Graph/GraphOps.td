@@ -3,6 +3,7 @@
 
 include "dialects/Graph/GraphCacheOps.td"
 include "dialects/Graph/GraphLayerOps.td"
+include "dialects/Graph/GraphQuantizedOps.td"
 include "dialects/Graph/GraphOpBase.td"
 include "dialects/Graph/GraphTensorOps.td"
 include "dialects/Program/ProgramEnums.td"
@@ -145,16 +146,24 @@ def Graph_ParamOp : Graph_Op<"param", [
     graph.param @embed.mirror1 : tensor<32x8xbf16> init(#graph.normal<0.02>) key("embed") mirror_of @embed
     ```
 
-    **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements; the layer is
-    not negative; a mirror has the whole shape, initial value and key of its owner, which is a parameter and no mirror
+    A matrix [N, K] in blocks of bits is a tensor of bytes [N, K / B, bytes of a block], and `format` says which of the
+    formats of GGUF it has (`types/block_formats.h`).
+
+    ```mlir
+    graph.param frozen @layers.0.attn.wq : tensor<576x18x20xui8> init(#graph.fill<0.0>) key("model.layers.0.self_attn.q_proj.weight") format("q4_1")
+    ```
+
+    **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements, or with bytes: then
+    it has a format, which its last dimension fits, and is frozen; the layer is not negative; a mirror has the whole shape, initial value and key of its owner, which is a parameter and no mirror
     itself, and the same or narrower elements, and is frozen exactly if its owner is.
   }];
-  let arguments = (ins UnitAttr:$frozen, SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type,
+  let arguments = (ins UnitAttr:$frozen, SymbolNameAttr:$sym_name, TypeAttrOf<Graph_WeightTensor>:$type,
                    Graph_InitAttr:$init, StrAttr:$key, OptionalAttr<FlatSymbolRefAttr>:$mirror_of,
-                   OptionalAttr<Graph_RoleAttr>:$role, OptionalAttr<I64Attr>:$layer);
+                   OptionalAttr<Graph_RoleAttr>:$role, OptionalAttr<I64Attr>:$layer, OptionalAttr<StrAttr>:$format);
   let assemblyFormat = [{
     (`frozen` $frozen^)? $sym_name `:` $type `init` `(` $init `)` `key` `(` $key `)` (`mirror_of` $mirror_of^)?
-    (`role` `(` custom<Role>($role)^ `)`)? (`layer` `(` $layer^ `)`)? attr-dict
+    (`role` `(` custom<Role>($role)^ `)`)? (`layer` `(` $layer^ `)`)?
+    (`format` `(` $format^ `)`)? attr-dict
   }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type, "::mlir::Attribute":$init,

@@ -26,6 +26,11 @@ KernelConfig &KernelConfig::real(StringRef name, double value) {
   return *this;
 }
 
+KernelConfig &KernelConfig::text(StringRef name, StringRef value) {
+  attributes.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
+  return *this;
+}
+
 DictionaryAttr KernelConfig::get() const { return DictionaryAttr::get(builder.getContext(), attributes); }
 
 int64_t KernelUse::integer(StringRef name) const {
@@ -41,6 +46,11 @@ ArrayRef<int64_t> KernelUse::integers(StringRef name) const {
 APFloat KernelUse::real(StringRef name) const {
   auto value = config ? config.getAs<FloatAttr>(name) : FloatAttr();
   return APFloat(value ? value.getValueAsDouble() : 0.0);
+}
+
+StringRef KernelUse::text(StringRef name) const {
+  auto value = config ? config.getAs<StringAttr>(name) : StringAttr();
+  return value ? value.getValue() : StringRef();
 }
 
 std::optional<RegisteredOperationName> bowline::graph::operationOfKernel(MLIRContext *context, StringRef kernel) {

@@ -24,6 +24,7 @@ public:
   KernelConfig &integer(llvm::StringRef name, int64_t value);
   KernelConfig &integers(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
   KernelConfig &real(llvm::StringRef name, double value);
+  KernelConfig &text(llvm::StringRef name, llvm::StringRef value);
 
   mlir::DictionaryAttr get() const;
 
@@ -44,6 +45,7 @@ struct KernelUse {
   int64_t integer(llvm::StringRef name) const;
   llvm::ArrayRef<int64_t> integers(llvm::StringRef name) const;
   llvm::APFloat real(llvm::StringRef name) const;
+  llvm::StringRef text(llvm::StringRef name) const;
 };
 
 /// The operation that selects the kernel of this name; none where it stands for no single operation. The dialects that

@@ -74,7 +74,8 @@ def Plan_StateOp : Plan_Op<"state"> {
   let summary = "A persistent tensor, and what it is for";
   let description = [{
     `key` is the tensor's name in safetensors files; flags say whether checkpoints have it, whether it comes from a
-    model's weights, and so on; `init` says for people how it starts.
+    model's weights, and so on; `init` says for people how it starts. A weight in blocks of
+    bits has a `format`.
 
     ```mlir
     plan.state %wq key "model.layers.0.self_attn.q_proj.weight" trained|saved|weight init "normal(0, 0.02)" : !plan.buffer<tensor<768x768xf32>>
@@ -83,10 +84,15 @@ def Plan_StateOp : Plan_Op<"state"> {
     **Constraints:** the buffer is a parameter if it is a `weight`, else a state; one flag says where its value comes from
     when a run goes on; only a `weight` is `trained`; a `step` is `saved` and no `weight`.
   }];
-  let arguments = (ins Plan_BufferType:$buffer, StrAttr:$key, Program_StateFlags:$flags, StrAttr:$init);
+  let arguments = (ins Plan_BufferType:$buffer, StrAttr:$key, Program_StateFlags:$flags, StrAttr:$init,
+                   OptionalAttr<StrAttr>:$format);
   let assemblyFormat = [{
-    $buffer `key` $key custom<StateFlags>($flags) `init` $init attr-dict `:` qualified(type($buffer))
+    $buffer `key` $key custom<StateFlags>($flags) `init` $init (`format` $format^)? attr-dict `:` qualified(type($buffer))
   }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "::llvm::StringRef":$key, "::bowline::StateFlags":$flags,
+                                 "::llvm::StringRef":$init), [{
+    build($_builder, $_state, buffer, key, flags, init, /*format=*/::mlir::StringAttr());
+  }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool has(::bowline::StateFlags flag) { return ::bowline::bitEnumContainsAny(getFlags(), flag); }

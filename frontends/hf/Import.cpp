@@ -84,7 +84,7 @@ public:
     b.at(StringRef(family.data(), family.size()));
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.ops().getLoc());
     b.ops().setInsertionPointToEnd(module->getBody());
-    b.declareParameters();
+    b.declareParameters(options.blocks);
     switch (options.mode) {
     case ImportMode::Train:
       buildLoss();

@@ -13,8 +13,11 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include "frontends/hf/PagedCache.h"
+#include "types/element_type.h"
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 namespace mlir {
 class MLIRContext;
@@ -30,6 +33,8 @@ struct ImportOptions {
   int64_t batch = 1; // B: sequences per call of the loss. Generate: 1
   int64_t seq = 0;   // S: positions of a sequence, at most the model's maxPositions. Not of Serve
   ServeSizes serve;  // of Serve
+  // Formats of matrices in blocks of bits, by key; others are f32. Not of Train.
+  std::map<std::string, ElementType> blocks;
 };
 
 /// Builds the f32 graph of a model: one graph.param per parameter (parameters() in Parameters.h) and one function.

@@ -58,15 +58,34 @@ static graph::RoleAttr roleAttr(MLIRContext *context, const Role &role) {
   return graph::RoleAttr::get(context, kind(), role.parts, role.sharedBy);
 }
 
-void ModelBuilder::declareParameters() {
+/// A matrix in blocks of bits: bytes [rows, blocks of a row, bytes of a block].
+static RankedTensorType blockType(MLIRContext *context, const Parameter &parameter, ElementType format) {
+  const ElementTypeInfo &info = InfoOf(format);
+  int64_t shape[] = {parameter.shape[0], parameter.shape[1] / info.block_elements, info.block_bytes};
+  return RankedTensorType::get(shape, IntegerType::get(context, 8, IntegerType::Unsigned));
+}
+
+void ModelBuilder::declareParameters(const std::map<std::string, ElementType> &blocks) {
   for (const Parameter &parameter : parameters(config)) {
     at(parameter.key);
     RankedTensorType type = f32(parameter.shape);
+    auto stored = blocks.find(parameter.key);
+    bool isInBlocks = stored != blocks.end() && parameter.shape.size() == 2 &&
+                      parameter.shape[1] % InfoOf(stored->second).block_elements == 0;
+    if (isInBlocks) {
+      type = blockType(builder.getContext(), parameter, stored->second);
+      formats[parameter.symbol] = std::string(InfoOf(stored->second).name);
+    }
     parameterTypes[parameter.symbol] = type;
     MLIRContext *context = builder.getContext();
     auto param =
         graph::ParamOp::create(builder, parameter.symbol, type, initAttr(context, parameter.initial), parameter.key);
     param.setRoleAttr(roleAttr(context, parameter.role));
+    if (isInBlocks) {
+      param.setInitAttr(graph::FillAttr::get(context, 0.0));
+      param.setFormat(formats[parameter.symbol]);
+      param.setFrozen(true);
+    }
     param.setLayer(parameter.layer);
   }
 }
@@ -85,7 +104,23 @@ Value ModelBuilder::contract(Value x, Value weight, int64_t weightDim) {
                                      ArrayRef<int64_t>{typeOf(x).getRank() - 1}, ArrayRef<int64_t>{weightDim});
 }
 
-Value ModelBuilder::linear(Value x, Value weight) { return contract(x, weight, 1); }
+Value ModelBuilder::embed(Value tokens) {
+  Value table = read("embed");
+  auto format = formats.find("embed");
+  if (format == formats.end())
+    return graph::GatherOp::create(builder, table, tokens);
+  SmallVector<int64_t> shape(typeOf(tokens).getShape());
+  shape.push_back(config.hidden);
+  return graph::QuantizedGatherOp::create(builder, f32(shape), table, tokens, format->second);
+}
+
+Value ModelBuilder::linear(Value x, Value weight) {
+  auto read = weight.getDefiningOp<graph::ReadOp>();
+  auto format = read ? formats.find(read.getVariable()) : formats.end();
+  if (format != formats.end())
+    return graph::QuantizedDotOp::create(builder, x, weight, format->second).getResult();
+  return contract(x, weight, 1);
+}
 
 Value ModelBuilder::linearTransposed(Value x, Value weight) { return contract(x, weight, 0); }
 

@@ -15,7 +15,11 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/StringMap.h"
 
+#include "types/element_type.h"
+
+#include <map>
 #include <optional>
+#include <string>
 
 namespace bowline::hf {
 
@@ -31,8 +35,9 @@ public:
   /// Following operations belong to this module of the Hugging Face model.
   void at(const llvm::Twine &modulePath);
 
-  /// Declares all parameters at the insertion point.
-  void declareParameters();
+  /// Declares all parameters at the insertion point. Matrices whose keys are among `blocks` have that format of blocks
+  /// of bits.
+  void declareParameters(const std::map<std::string, ElementType> &blocks = {});
 
   /// From now on layers are those of a step of serving, whose attention finds keys and values in a cache.
   void serveFrom(PagedCache pagedCache) { cache = pagedCache; }
@@ -45,7 +50,10 @@ public:
   /// The value of a parameter, by symbol.
   Value read(const llvm::Twine &symbol);
 
-  /// x [..., in] times a weight stored as [out, in], as torch.nn.Linear does.
+  /// Rows of the parameter "embed" by the numbers of tokens [B, S].
+  Value embed(Value tokens);
+
+  /// x [..., in] times a weight stored as [out, in], as torch.nn.Linear does, which may be in blocks of bits.
   Value linear(Value x, Value weight);
   /// x [..., in] times a weight stored as [in, out], as GPT-2's Conv1D does.
   Value linearTransposed(Value x, Value weight);
@@ -74,6 +82,7 @@ private:
   const ModelConfig &config;
   mlir::ImplicitLocOpBuilder builder;
   llvm::StringMap<mlir::RankedTensorType> parameterTypes;
+  llvm::StringMap<std::string> formats; // of parameters in blocks of bits
   std::optional<PagedCache> cache;
 };
 

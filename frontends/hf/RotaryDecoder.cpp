@@ -225,7 +225,7 @@ static RopeTables buildRopeTables(ModelBuilder &b, const ModelConfig &config, in
 
 Value RotaryDecoder::buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens) const {
   b.at("model.embed_tokens");
-  Value hidden = graph::GatherOp::create(b.ops(), b.read("embed"), tokens);
+  Value hidden = b.embed(tokens);
   RopeTables rope = buildRopeTables(b, config, b.typeOf(tokens).getDimSize(1));
   auto attention = [&](DecoderLayer &layer, Value x) { return buildAttention(layer, x); };
   for (int64_t layer = 0; layer < config.layers; ++layer)

@@ -64,7 +64,8 @@ static bool isGraphLevel(Operation *op) {
 
 /// Returns whether graph's own operations take elements of the type; upstream ones take more.
 static bool isGraphElement(ElementType type) {
-  return IsFloat(type) || type == ElementType::kBool || type == ElementType::kI32 || type == ElementType::kI64;
+  return IsFloat(type) || type == ElementType::kBool || type == ElementType::kI32 || type == ElementType::kI64 ||
+         type == ElementType::kU8;
 }
 
 static bool isGraphTensor(Type type) {

@@ -99,8 +99,10 @@ LogicalResult ProgramBuilder::buildVariables() {
     Value buffer = createBuffer(variable.getLoc(), variable.getVariableName(), kind, variable.getTensorType(),
                                 /*slots=*/1, *layout);
     variables[variable.getVariableName()] = buffer;
-    plan::StateOp::create(builder, variable.getLoc(), buffer, variable.getFileKey(), variable.getFlags(),
-                          describeInit(variable.getInit()));
+    auto state = plan::StateOp::create(builder, variable.getLoc(), buffer, variable.getFileKey(), variable.getFlags(),
+                                       describeInit(variable.getInit()));
+    if (auto param = dyn_cast<graph::ParamOp>(*variable))
+      state.setFormatAttr(param.getFormatAttr());
   }
   return success();
 }

@@ -260,13 +260,27 @@ absl::Status GgufModel::ReadTensors() {
   return absl::OkStatus();
 }
 
+namespace {
+
+// The number of a row in the file.
+int64_t StoredRow(const GgufModel::Tensor& tensor, int64_t row) {
+  if (tensor.heads == 0) return row;
+  // Rotary positions turn rows i and i + half of a head together, which the file has beside each other.
+  const int64_t size = tensor.stored->shape[0] / tensor.heads, half = size / 2, in_head = row % size;
+  return row + 2 * (in_head % half) + in_head / half - in_head;
+}
+
+}  // namespace
+
 void GgufModel::ReadRow(const Tensor& tensor, int64_t row, absl::Span<float> out) const {
-  if (tensor.heads != 0) {
-    // Rotary positions turn rows i and i + half of a head together, which the file has beside each other.
-    const int64_t size = tensor.stored->shape[0] / tensor.heads, half = size / 2, in_head = row % size;
-    row += 2 * (in_head % half) + in_head / half - in_head;
-  }
-  file_.ReadRow(*tensor.stored, row, out);
+  file_.ReadRow(*tensor.stored, StoredRow(tensor, row), out);
+}
+
+absl::Span<const uint8_t> GgufModel::RowBytes(const Tensor& tensor, int64_t row) const {
+  const GgufTensor& stored = *tensor.stored;
+  const uint64_t bytes =
+      stored.bytes / (static_cast<uint64_t>(stored.elements) / static_cast<uint64_t>(stored.shape.back()));
+  return file_.Bytes(stored).subspan(static_cast<uint64_t>(StoredRow(tensor, row)) * bytes, bytes);
 }
 
 }  // namespace bowline

@@ -39,6 +39,8 @@ class GgufModel {
 
   // Reads row `row` of the Hugging Face tensor, its last dimension, as f32.
   void ReadRow(const Tensor& tensor, int64_t row, absl::Span<float> out) const;
+  // The bytes of that row as they are stored.
+  absl::Span<const uint8_t> RowBytes(const Tensor& tensor, int64_t row) const;
 
  private:
   explicit GgufModel(GgufFile file) : file_(std::move(file)) {}

@@ -63,6 +63,7 @@ std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan) {
     const fbs::Buffer& buffer = *plan.buffers()->Get(state->buffer());
     DigestBuilder one(kStateTag);
     one.Add(TextOf(state->key())).Add(static_cast<uint64_t>(state->flags()));
+    if (state->format() != nullptr) one.Add(TextOf(state->format()));
     AddTensor(buffer, one);
     states[buffer.role()].push_back(one.Finish());
   }

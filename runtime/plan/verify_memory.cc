@@ -1,11 +1,13 @@
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/plan/verifier_parts.h"
+#include "types/block_formats.h"
 
 namespace bowline::verifier {
 namespace {
@@ -78,6 +80,25 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
 }
 
+// Weights in blocks of bits are bytes, [rows, blocks of a row, bytes of a block].
+absl::Status VerifyFormat(absl::string_view place, const fbs::State& state, const fbs::Buffer& buffer) {
+  if (state.format() == nullptr || state.format()->size() == 0) return absl::OkStatus();
+  const absl::string_view name = TextOf(state.format());
+  const std::optional<ElementType> format = BlockFormatFromName({name.data(), name.size()});
+  if (!format.has_value()) {
+    return Broken(place, ": there is no format ", Quoted(state.format()), " of blocks; there are ", BlockFormatNames());
+  }
+  if (!Has(state, fbs::StateFlag::Weight) || Has(state, fbs::StateFlag::Trained)) {
+    return Broken(place, ": has a format, which only weights have that nothing trains");
+  }
+  if (buffer.dtype() != fbs::DType::U8 || SizeOf(buffer.shape()) != 3 ||
+      buffer.shape()->Get(2) != InfoOf(*format).block_bytes) {
+    return Broken(place, ": is ", DescribeType(buffer.dtype(), buffer.shape()), ", but a matrix of format ",
+                  Quoted(state.format()), " is u8 with three dimensions, the last one of ", InfoOf(*format).block_bytes);
+  }
+  return absl::OkStatus();
+}
+
 // Flags that together have a meaning, on a buffer that fits them.
 absl::Status VerifyFlags(const fbs::Plan& plan, absl::string_view place, const fbs::State& state) {
   const fbs::StateFlag flags = state.flags();
@@ -97,6 +118,7 @@ absl::Status VerifyFlags(const fbs::Plan& plan, absl::string_view place, const f
     return broken("but must be one of ", DescribeFlags(origins),
                   ", which says where its value comes from when a run goes on");
   }
+  BOWLINE_RETURN_IF_ERROR(VerifyFormat(place, state, buffer));
   if (Has(state, fbs::StateFlag::Trained) && !Has(state, fbs::StateFlag::Weight)) {
     return broken("but only a Weight is Trained");
   }

@@ -53,6 +53,8 @@ struct CheckpointTensor {
   // The rank's shard, read by saving and written by Checkpoint::Load. Null if only other ranks have one.
   std::shared_ptr<TensorMemory> memory = nullptr;
   Sharding sharding = {};
+  // Of a weight in blocks of bits, which is of type u8; otherwise absent.
+  std::optional<ElementType> format = std::nullopt;
   bool is_saved = true;  // false if it always equals, but for rounding, a saved tensor with the same key
 };
 

@@ -82,6 +82,9 @@ std::vector<CheckpointTensor> StateTensors(Session& session) {
     tensor.type = ElementTypeOf(buffer.dtype());
     tensor.shape = SizesOf(buffer.layout() == nullptr ? buffer.shape() : buffer.layout()->global_shape());
     tensor.sharding = ShardingOf(buffer);
+    if (state.format() != nullptr && state.format()->size() > 0) {
+      tensor.format = ElementTypeFromName({state.format()->data(), state.format()->size()});
+    }
     // Each role counts its steps.
     tensor.is_saved = Has(state, fbs::StateFlag::Saved) && saved.emplace(tensor.role, tensor.key).second;
     if (buffer.role() == session.role()) tensor.memory = std::make_shared<StateMemory>(session, session.StateAt(i));

@@ -38,9 +38,12 @@ class StoredTensors {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   // nullptr when there is no such tensor.
   const Tensor* Find(absl::string_view key) const;
+  // The bytes of a tensor that is stored in blocks of bits, of type u8, [rows, blocks of a row, bytes of a block], and
+  // which format that is; nullptr where it is not stored so, or the order of its rows would be another one.
+  virtual const Tensor* FindBlocks(absl::string_view key, ElementType& format) const { return nullptr; }
 
   // The bytes of the elements from `first` on, as many as are contiguous in the file: at least one. `first` is an
-  // element of the tensor, which is one of tensors(). Valid until the next call. Errors name the file.
+  // element of the tensor, which is one of tensors(), or of FindBlocks. Valid until the next call. Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
   // Returns whether these bytes stay valid as long as this object.
   virtual bool KeepsBytes() const = 0;

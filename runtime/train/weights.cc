@@ -106,6 +106,19 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
       continue;
     }
     used.insert(source->key);
+    if (target.format.has_value()) {
+      ElementType format = ElementType::kF32;
+      const StoredTensors::Tensor* blocks = weights->FindBlocks(source->key, format);
+      if (blocks != nullptr && format == *target.format && blocks->shape == target.shape) {
+        source = blocks;
+      } else if (is_first) {
+        problems.push_back(absl::StrCat("'", source->key, "' is ",
+                                        blocks == nullptr ? "in no blocks" : std::string(NameOf(format)), " in '",
+                                        source->file, "'; the plan needs ", std::string(NameOf(*target.format)),
+                                        " in the order of its file; compile it with --weights-dtype f32 for others"));
+      }
+      if (source != blocks) continue;
+    }
     if (source->shape != target.shape || !CanConvert(source->type, target.type)) {
       if (!is_first) continue;
       problems.push_back(absl::StrCat("'", source->key, "' is ", DescribeTensor(source->type, source->shape), " in '",

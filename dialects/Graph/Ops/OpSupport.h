@@ -11,6 +11,7 @@
 
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "types/block_formats.h"
 
 namespace bowline::graph {
 
@@ -35,6 +36,9 @@ llvm::LogicalResult checkDims(std::optional<mlir::Location> loc, llvm::StringRef
 
 /// f32, or f64 for f64: the type that statistics of `type` are held in.
 mlir::Type statisticsType(mlir::Type elementType);
+
+/// Fails with a diagnostic unless the type is [rows, blocks of a row, bytes of a block of `format`].
+llvm::LogicalResult checkBlocks(std::optional<mlir::Location> loc, RankedTensorType type, llvm::StringRef format);
 
 /// A splat constant of `type`.
 Value constantLike(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, double value);

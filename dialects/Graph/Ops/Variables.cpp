@@ -47,10 +47,17 @@ void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(
 void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name, RankedTensorType type, Attribute init,
                     StringRef key) {
   build(builder, state, /*frozen=*/false, name, type, init, key, /*mirror_of=*/FlatSymbolRefAttr(), /*role=*/RoleAttr(),
-        /*layer=*/IntegerAttr());
+        /*layer=*/IntegerAttr(), /*format=*/StringAttr());
 }
 
 LogicalResult ParamOp::verify() {
+  bool isBlocks = getTensorType().getElementType().isUnsignedInteger(8);
+  if (isBlocks != getFormat().has_value())
+    return emitOpError("has a format exactly where its elements are ui8, bytes of blocks");
+  if (isBlocks && failed(checkBlocks(getLoc(), getTensorType(), *getFormat())))
+    return failure();
+  if (isBlocks && !getFrozen())
+    return emitOpError("is in blocks of bits, which nothing trains; make it 'frozen'");
   if (int64_t layer = getLayer().value_or(0); layer < 0)
     return emitOpError("is in layer ") << layer << "; the nearest valid one is 0, the first";
   return success();

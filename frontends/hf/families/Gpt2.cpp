@@ -109,7 +109,7 @@ private:
 
 Value Gpt2::buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens) const {
   b.at("transformer.wte");
-  Value hidden = graph::GatherOp::create(b.ops(), b.read("embed"), tokens);
+  Value hidden = b.embed(tokens);
   b.at("transformer.wpe");
   RankedTensorType type = b.typeOf(hidden);
   int64_t length = type.getDimSize(1);

@@ -71,6 +71,29 @@ struct Candidate {
   }
 };
 
+// Inputs of a step of serving: all of its sequences, as many rows each, behind up to 128 tokens that the cache has.
+void FillSequences(const fbs::Sequences& sequences, Candidate& candidate) {
+  constexpr int64_t kContext = 128;
+  const int64_t block_tokens = sequences.block_tokens();
+  const TensorRef& blocks = candidate.inputs[sequences.blocks()].first;
+  const int64_t count = blocks.shape[0], listed = blocks.shape[1], rows = sequences.tokens() / count;
+  const int64_t each = std::min<int64_t>(listed, (int64_t{sequences.block_count()} - 1) / count);
+  const int64_t length = std::min(each * block_tokens, rows + kContext);
+  std::vector<int32_t> begins, lengths, tables(static_cast<size_t>(count * listed), 0);
+  for (int64_t r = 0; r <= count; ++r) begins.push_back(static_cast<int32_t>(r * rows));
+  for (int64_t r = 0; r < count; ++r) {
+    lengths.push_back(static_cast<int32_t>(length));
+    for (int64_t place = 0; place < each; ++place)
+      tables[static_cast<size_t>(r * listed + place)] = static_cast<int32_t>(1 + r * each + place);
+  }
+  const auto set = [&](uint32_t input, const std::vector<int32_t>& values) {
+    std::memcpy(candidate.inputs[input].second.data(), values.data(), values.size() * sizeof(int32_t));
+  };
+  set(sequences.rows(), begins);
+  set(sequences.lengths(), lengths);
+  set(sequences.blocks(), tables);
+}
+
 absl::StatusOr<Candidate> Open(const char* path, const char* entry) {
   Candidate result;
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(path));
@@ -89,6 +112,8 @@ absl::StatusOr<Candidate> Open(const char* path, const char* entry) {
       result.inputs.emplace_back(tensor, RandomBytes(tensor, inputs->Get(i)->limit(), random));
     }
   }
+  const fbs::Entry& entry_of_plan = *session.plan().entries()->Get(static_cast<uint32_t>(result.entry));
+  if (entry_of_plan.sequences() != nullptr) FillSequences(*entry_of_plan.sequences(), result);
   BOWLINE_RETURN_IF_ERROR(result.Run());  // threads start, memory is touched, parameters are prepared
   return result;
 }

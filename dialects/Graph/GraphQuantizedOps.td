@@ -1,0 +1,55 @@
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHQUANTIZEDOPS_TD
+#define BOWLINE_DIALECTS_GRAPH_GRAPHQUANTIZEDOPS_TD
+
+include "dialects/Graph/GraphOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Weights in blocks of bits
+//===----------------------------------------------------------------------===//
+//
+// A matrix [N, K] is a tensor of bytes [N, K / B, bytes of a block], of a format of B elements in a block.
+
+def Graph_QuantizedDotOp : Graph_InferredOp<"quantized_dot", [
+    Interpretable<>, CostModel<>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>, KernelModel<["prepareForKernel"]>],
+    [Graph_Contraction]> {
+  let summary = "Rows times a matrix in blocks of bits";
+  let description = [{
+    lhs [M..., K], matrix [N, K / B, bytes]: `result[m..., n] = sum over k of lhs[m..., k] * matrix[n, k]`, with the
+    matrix's elements as the format has them, exactly. Accumulates in f32.
+
+    ```mlir
+    %y = graph.quantized_dot %x, %w format "q4_1" : (tensor<1x8x576xf32>, tensor<1536x18x20xui8>) -> tensor<1x8x1536xf32>
+    ```
+
+    **Constraints:** three dimensions of the matrix, the last one as large as a block of the format; its blocks have as many
+    elements as a row of lhs.
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, Graph_BlockTensor:$matrix, StrAttr:$format);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $matrix `format` $format attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_QuantizedGatherOp : Graph_ComputeOp<"quantized_gather", [
+    Interpretable<>, CostModel<["bytesRead"]>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>,
+    KernelModel<["prepareForKernel"]>]> {
+  let summary = "Rows of a table in blocks of bits, by number";
+  let description = [{
+    table [V, K / B, bytes], indices [N...]: `result[n..., k]` is element k of row `indices[n...]`. An index that is no row is
+    an error of the caller; kernels take the nearest.
+
+    ```mlir
+    %x = graph.quantized_gather %table[%tokens] format "q8_0" : (tensor<49152x18x34xui8>, tensor<1x8xi32>) -> tensor<1x8x576xf32>
+    ```
+
+    **Constraints:** three dimensions of the table, the last one as large as a block of the format; the result has the
+    indices' dimensions, and then one of as many elements as the blocks of a row.
+  }];
+  let arguments = (ins Graph_BlockTensor:$table, Graph_IndexTensor:$indices, StrAttr:$format);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{
+    $table `[` $indices `]` `format` $format attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHQUANTIZEDOPS_TD
