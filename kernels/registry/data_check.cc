@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::string_view kCheckOffsets = "check_offsets", kCheckIds = "check_ids";
 constexpr DataCheck kOffsets = {kCheckOffsets, 2, 0, false};
-constexpr std::array<std::pair<std::string_view, DataCheck>, 4> kChecks = {
+constexpr std::array<std::pair<std::string_view, DataCheck>, 5> kChecks = {
     {{"gather_rows", {kCheckIds, 1, 0, true}},
      {"grouped_matmul", kOffsets},
      {"grouped_outer", kOffsets},
+     {"quantized_gather", {kCheckIds, 1, 0, true}},
      {"scatter_add_rows", {kCheckIds, 1, kResult, true}}}};
 
 }  // namespace

@@ -189,8 +189,8 @@ TEST(CudaProgram, EverySignatureHasAProgramThatADeviceCanLaunch) {
 }
 
 // Kernels that CUDA devices have no program for.
-const std::set<std::string_view> kOfProcessors = {"cache_write", "pack_matrix", "paged_attention",
-                                                  "sequence_positions"};
+const std::set<std::string_view> kOfProcessors = {"cache_write",      "pack_matrix",      "paged_attention",
+                                                  "quantized_gather", "quantized_matmul", "sequence_positions"};
 
 TEST(CudaProgram, KernelsOfTheProcessor) {
   const Signature pack = {

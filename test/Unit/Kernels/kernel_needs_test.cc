@@ -138,6 +138,17 @@ class RandomSignatures {
     return s;
   }
 
+  Signature Quantized(bool gathers) {
+    constexpr std::array kFormats = {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K};
+    const ElementTypeInfo& format = InfoOf(kFormats[static_cast<size_t>(UpTo(5) - 1)]);
+    const int64_t n = Extent(2000), blocks = UpTo(9), k = blocks * format.block_elements, m = Extent(600);
+    const TensorSpec weights = In({n, blocks, format.block_bytes}, DType::kU8);
+    const DType type = Coin() ? DType::kF32 : DType::kBF16;
+    const Attribute name = {"format", {}, {}, std::string(format.name)};
+    if (gathers) return {"", {name}, {weights, In({m}, DType::kI32), Out({m, k}, type)}};
+    return {"", {name}, {In({m, k}, type), weights, Out({m, n}, ResultOf(type))}};
+  }
+
   // With a count of valid rows in front of the result, or as it is.
   Signature MaybeCounted(std::vector<TensorSpec> arguments) {
     if (Coin()) return {"", {}, std::move(arguments)};
@@ -153,6 +164,8 @@ class RandomSignatures {
     if (kernel == "grouped_matmul") return Grouped(/*outer=*/false);
     if (kernel == "grouped_outer") return Grouped(/*outer=*/true);
     if (kernel == "cache_write" || kernel == "paged_attention" || kernel == "sequence_positions") return Paged(kernel);
+    if (kernel == "quantized_gather") return Quantized(/*gathers=*/true);
+    if (kernel == "quantized_matmul") return Quantized(/*gathers=*/false);
     if (kernel == "random_normal") return Random(/*normal=*/true);
     if (kernel == "random_uniform") return Random(/*normal=*/false);
     const int64_t rows = Extent(5000), columns = UpTo(300), tokens = Extent(5000);
@@ -212,8 +225,9 @@ TEST_P(KernelNeeds, AreThoseOfTheKernels) {
     EXPECT_GT(accepted, kRounds / 3) << name;
     EXPECT_GT(refused, 0) << name;
     const bool needs_none = name == "cache_write" || name == "check_ids" || name == "check_offsets" || name == "fill" ||
-                            name == "gather_rows" || name == "pack_matrix" || name == "rope_angles" ||
-                            name == "random_normal" || name == "random_uniform" || name == "sequence_positions";
+                            name == "gather_rows" || name == "pack_matrix" || name == "quantized_gather" ||
+                            name == "rope_angles" || name == "random_normal" || name == "random_uniform" ||
+                            name == "sequence_positions";
     EXPECT_EQ(with_scratch == 0, needs_none) << name;
   }
 }

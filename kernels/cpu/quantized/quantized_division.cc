@@ -1,0 +1,56 @@
+#include "kernels/cpu/quantized/quantized_division.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/kernel_needs.h"
+#include "kernels/signatures/quantized_signature.h"
+#include "kernels/signatures/signature_check.h"
+
+namespace bowline::kernels {
+namespace {
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Of elements of a type, in whole cache lines.
+size_t BytesFor(int64_t elements, ElementType type) {
+  return static_cast<size_t>(RoundUp(elements * static_cast<int64_t>(SizeOf(type)), 64));
+}
+
+}  // namespace
+
+QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, const GemmLevel& level) {
+  const int64_t k = shape.weights.columns, n = shape.weights.rows;
+  QuantizedDivision division = {};
+  division.few = shape.m <= kFewRows;
+  division.operands =
+      !division.few && shape.x == ElementType::kBF16 && level.bf16_pairs ? ElementType::kBF16 : ElementType::kF32;
+  if (shape.x != division.operands) division.x_bytes = BytesFor(shape.m * k, division.operands);
+  if (division.few) {
+    constexpr int64_t kRows = 16;
+    division.strip = kRows;
+    return division;
+  }
+  // Wide enough that packing x for each strip is little work, and no more than stays in a second-level cache.
+  constexpr int64_t kStrip = 384, kStripElements = int64_t{1} << 18;
+  const int64_t columns = std::clamp<int64_t>(kStripElements / k, level.tile_n, kStrip);
+  division.strip = std::min(columns / level.tile_n * level.tile_n, RoundUp(n, level.tile_n));
+  const GemmTiles& tiles = level.Of(division.operands);
+  const GemmSums sums = shape.out == ElementType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
+  division.weights_bytes = BytesFor(std::min(division.strip, n) * k, division.operands);
+  division.thread_bytes =
+      division.weights_bytes +
+      sizeof(float) * tiles.scratch_words(shape.m, std::min(division.strip, n), k, sums, /*b_packed=*/false);
+  return division;
+}
+
+absl::StatusOr<size_t> QuantizedMatmulScratch(const Signature& signature, Isa isa) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const QuantizedMatmulShape shape, ParseQuantizedMatmul(signature));
+  return DivideQuantizedMatmul(shape, GemmLevelOf(isa)).ScratchBytes(signature.threads);
+}
+
+absl::StatusOr<size_t> QuantizedGatherScratch(const Signature& signature, Isa) {
+  BOWLINE_KERNEL_RETURN_IF_ERROR(ParseQuantizedGather(signature).status());
+  return 0;
+}
+
+}  // namespace bowline::kernels

@@ -1,0 +1,31 @@
+#ifndef BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_DIVISION_H_
+#define BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_DIVISION_H_
+
+// How quantized_matmul is divided, and its workspace: functions of the signature and of the instruction set.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/matmul/gemm_tiles.h"
+#include "kernels/signatures/quantized_shape.h"
+
+namespace bowline::kernels {
+
+// Rows of x that multiply blocks as they are decoded.
+inline constexpr int64_t kFewRows = 8;
+
+struct QuantizedDivision {
+  bool few;              // see kFewRows
+  ElementType operands;  // that are multiplied
+  int64_t strip;         // rows of weights that one thread multiplies at a time
+  size_t x_bytes;        // workspace for x, where its type is another one than that of the operands
+  size_t weights_bytes;  // workspace of a thread, for a strip of weights
+  size_t thread_bytes;   // workspace of a thread, of which the product's is behind the weights
+
+  size_t ScratchBytes(int threads) const { return x_bytes + thread_bytes * static_cast<size_t>(threads); }
+};
+QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, const GemmLevel& level);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_DIVISION_H_
