@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${1:-build/release}
 bundle=build/gpu-bundle
 newest_glibc=2.36
-most_bytes=$((50 << 20))
+most_bytes=$((80 << 20)) # programs have the kernels of all instruction sets, each of them
 
 fail() {
   echo "make-gpu-bundle: error: $*" >&2
