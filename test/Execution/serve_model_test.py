@@ -196,7 +196,7 @@ class ServeModel(tools.ToolTest):
         code, said = self.end("--weights", self.weights, "--max-batch", 2, model=plan)
         self.assertEqual((code, "is a plan, which was compiled with its own --max-batch" in said), (1, True), said)
         code, said = self.end("--kv-memory", "1GiB", "--kv-blocks", 5)
-        self.assertEqual((code, "--kv-memory excludes --kv-blocks" in said), (1, True), said)
+        self.assertEqual((code, "--kv-blocks excludes --kv-memory" in said), (1, True), said)
         code, said = self.end(model=self.folder)
         self.assertEqual((code, "tokenizer.json" in said), (1, True), said)
 
