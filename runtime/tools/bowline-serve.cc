@@ -107,10 +107,13 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ServeOptions& options
   session_options.driver_path = options.driver_path;
   session_options.note = Note;
   BOWLINE_ASSIGN_OR_RETURN(auto session, Session::Create(std::move(plan), session_options));
-  if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok()) {
+  // Steps read no block of a cache before they wrote it: values for all blocks would take time and memory for nothing.
+  const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
+  if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok() && !has_steps) {
     BOWLINE_RETURN_IF_ERROR(session->Run(*init));
   }
   BOWLINE_RETURN_IF_ERROR(LoadWeights(*session, options.weights).status());
+  BOWLINE_RETURN_IF_ERROR(session->Prepare());
   return session;
 }
 

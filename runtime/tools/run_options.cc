@@ -99,7 +99,9 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
 }
 
 absl::Status SetStates(Session& session, const RunOptions& options) {
-  if (const auto init = session.FindEntry(fbs::EntryKind::Init); init.ok()) {
+  // Steps of serving read no block of a cache before they wrote it.
+  const bool has_steps = FindEntry(session.plan(), fbs::EntryKind::Step) != nullptr;
+  if (const auto init = session.FindEntry(fbs::EntryKind::Init); init.ok() && !has_steps) {
     BOWLINE_RETURN_IF_ERROR(session.Run(*init));
   }
   BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
