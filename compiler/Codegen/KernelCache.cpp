@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <system_error>
 #include <vector>
 
@@ -76,19 +75,6 @@ std::string bowline::codeGeneratorBuild() {
       },
       &search);
   return search.isComplete ? search.ids : "";
-}
-
-std::string KernelCache::defaultDirectory() {
-  auto variable = [](const char *name) -> std::string {
-    const char *value = std::getenv(name);
-    return value ? value : "";
-  };
-  if (std::string own = variable("BOWLINE_CACHE_DIR"); !own.empty())
-    return own == "off" ? "" : own;
-  if (std::string all = variable("XDG_CACHE_HOME"); !all.empty())
-    return all + "/bowline";
-  std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.cache/bowline";
 }
 
 absl::StatusOr<std::unique_ptr<KernelCache>> KernelCache::open(const std::string &directory, uint64_t limitBytes) {

@@ -46,10 +46,6 @@ public:
   static absl::StatusOr<std::unique_ptr<KernelCache>> open(const std::string &directory,
                                                            uint64_t limitBytes = kDefaultLimit);
 
-  /// $BOWLINE_CACHE_DIR, $XDG_CACHE_HOME/bowline or ~/.cache/bowline, the first that is there; empty if none is, or if
-  /// BOWLINE_CACHE_DIR is "off".
-  static std::string defaultDirectory();
-
   /// The name of the entry for a kernel with this IR and target, under this build of the code generator.
   Sha256Digest keyOf(llvm::StringRef ir, llvm::StringRef target) const;
 

@@ -194,10 +194,12 @@ hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::Mo
   sizes.blocks = options.cacheBlocks + 1;
   if (options.cacheBlocks > 0)
     return sizes;
-  int64_t most = std::max<int64_t>(kDefaultCacheBytes / bytesOfBlock(config, sizes), sizes.listed());
+  int64_t bytes = options.cacheBytes > 0 ? static_cast<int64_t>(options.cacheBytes) : kDefaultCacheBytes;
+  int64_t most = std::max<int64_t>(bytes / bytesOfBlock(config, sizes), sizes.listed());
   int64_t wanted = std::min<int64_t>(sizes.sequences, int64_t{1} << 20) * sizes.listed();
   sizes.blocks = std::min(most, wanted) + 1;
-  if (wanted > most)
+  // Who says how many bytes knows it.
+  if (wanted > most && options.cacheBytes == 0)
     remarks.push_back(absl::StrCat("the cache has ", most, " blocks of ", sizes.blockTokens, " tokens, ",
                                    most * bytesOfBlock(config, sizes) >> 20, " MiB, and so room for ",
                                    most * sizes.blockTokens,

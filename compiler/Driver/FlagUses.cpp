@@ -55,6 +55,7 @@ static constexpr FlagUse kFlagUses[] = {
     {"--max-context", kServe, Phase::Input},
     {"--block-tokens", kServe, Phase::Input},
     {"--kv-blocks", kServe, Phase::Input},
+    {"--kv-memory", kServe, Phase::Input},
     {"--kv-dtype", kServe, Phase::Input},
     {"--weights-dtype", kServe, Phase::Input},
     {"--map-weights", kAnyMode, Phase::Hoist},

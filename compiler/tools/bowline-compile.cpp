@@ -11,13 +11,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/FlagUses.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "compiler/Driver/VerifyModel.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/cache_directory.h"
 #include "runtime/base/output_files.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
@@ -32,7 +32,7 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache,
+  std::string mode = "train", memoryLimit, cacheMemory, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache,
               kernelListing, output;
   std::vector<std::string> disabled;
   bool report = false;
@@ -178,6 +178,11 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--kv-blocks", o.cacheBlocks,
                  "Blocks of the cache of keys and values [as --max-batch contexts need, within 1 GiB]")
       ->check(isWholeNumber);
+  app.add_option("--kv-memory", line.cacheMemory,
+                 "Bytes of the cache instead of blocks, for instance 2GiB; it takes less where --max-batch contexts need "
+                 "less, and one context at least")
+      ->check(isGiven)
+      ->excludes("--kv-blocks");
   app.add_option("--kv-dtype", o.cacheType, "Elements of the cache")
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
@@ -291,7 +296,7 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
   options.from = *phaseNamed(line.from);
   options.to = *phaseNamed(line.to);
   BOWLINE_RETURN_IF_ERROR(checkFlagUses(options, [&](llvm::StringRef flag) { return app.count(flag.str()) > 0; }));
-  options.kernelCache = line.kernelCache.empty()    ? KernelCache::defaultDirectory()
+  options.kernelCache = line.kernelCache.empty()    ? DefaultCacheDirectory()
                         : line.kernelCache == "off" ? ""
                                                     : line.kernelCache;
   options.listsKernels = !line.kernelListing.empty();
@@ -305,6 +310,9 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
+  }
+  if (!line.cacheMemory.empty()) {
+    BOWLINE_ASSIGN_OR_RETURN(options.cacheBytes, parseBytes(line.cacheMemory));
   }
   if (line.bucketBytes == "0")
     options.strategy.bucketBytes = 0; // no amount, but a choice

@@ -1,4 +1,4 @@
-// bowline-run: trains with a training plan, or writes text with a generation plan.
+// bowline-run: trains with a training plan, or writes text with a plan that generates or serves.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -30,7 +30,10 @@ constexpr char kFooter[] = R"(Training:
               [--eval-data FILE --eval-every N] [--save DIR --save-every N] [--resume DIR]
 Evaluation alone:
   bowline-run x.plan --eval-data FILE --weights DIR
-Generation:
+Generation, with a plan of --mode serve and the model's own tokenizer:
+  bowline-run s.plan --weights MODEL.gguf --prompt TEXT|- [--chat] [--max-new-tokens N] [--temperature T] [--top-k K]
+              [--top-p P] [--seed N]
+With a plan of --mode generate, of bytes or ids:
   bowline-run g.plan --weights DIR --prompt TEXT --max-new-tokens N [--temperature T] [--seed N]
   bowline-run g.plan --weights DIR --prompt-tokens 1,2,3 --max-new-tokens N            ids instead of text
 
@@ -70,8 +73,12 @@ absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& opti
     BOWLINE_RETURN_IF_ERROR(CheckGenerationOptions(options, modes));
     return RunRank(&RunGeneration);
   }
+  if (FindEntry(plan.plan(), fbs::EntryKind::Step) != nullptr) {
+    BOWLINE_RETURN_IF_ERROR(CheckStepsOptions(options, modes));
+    return RunRank(&RunSteps);
+  }
   return absl::InvalidArgumentError(absl::StrCat("'", options.plan,
-                                                 "' has neither an entry that trains nor one that generates; "
+                                                 "' has no entry that trains, generates or serves; "
                                                  "bowline-inspect lists what it has"));
 }
 

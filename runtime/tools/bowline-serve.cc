@@ -28,6 +28,7 @@
 #include "runtime/serve/sequential_engine.h"
 #include "runtime/serve/service.h"
 #include "runtime/serve/step_runner.h"
+#include "runtime/tools/compile_served.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
@@ -38,23 +39,39 @@ namespace {
 constexpr char kTool[] = "bowline-serve";
 
 constexpr char kFooter[] =
-    R"(The plan is one of bowline-compile --mode serve; --max-context is the context that clients have.
+    R"(A model is compiled when it is served for the first time, by the bowline-compile beside this program or on PATH:
+  bowline-serve MODEL.gguf
+  curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "The rope", "max_tokens": 8}'
+The plan is kept in the folder plans of $BOWLINE_CACHE_DIR, else $XDG_CACHE_HOME/bowline, else ~/.cache/bowline, and used
+as long as model, flags, compiler and processor are the same. Or compile it first:
   bowline-compile MODEL.gguf --mode serve --max-context 2048 -o s.plan
   bowline-serve s.plan --weights MODEL.gguf
-  curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "The rope", "max_tokens": 8}'
 
-Requests are computed side by side, as many as the plan's --max-batch; others wait. A plan of --mode generate computes one
+Requests are computed side by side, as many as --max-batch says; others wait. A plan of --mode generate computes one
 at a time, and its whole text again for each token. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
 seconds at most; a second one ends that. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
 
-Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken).)";
+Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken, a compiler that died).)";
 
 struct ServeOptions {
   std::string plan, weights, driver, driver_path, host = "127.0.0.1", api_key_file, name;
+  std::vector<CompileFlag> compile;  // as they were given
   uint16_t port = 8000;
   size_t most_waiting = 128;
   double drain_timeout_s = 30;
 };
+
+// Flags of bowline-compile, which reads their values.
+constexpr std::pair<const char*, const char*> kCompileFlags[] = {
+    {"--max-context", "Tokens of a request, at most: prompt and answer together [the model's, at most 8192]"},
+    {"--max-batch", "Requests that are computed side by side, at most [64]"},
+    {"--dtype", "What is computed in: f32, bf16 or f16 [f32]"},
+    {"--kv-dtype", "Elements of the cache of keys and values: f32, bf16 or f16 [f32]"},
+    {"--kv-memory", "Bytes of that cache, as 2GiB [a quarter of the memory that is available, within what --max-batch needs]"},
+    {"--kv-blocks", "Blocks of 16 tokens of that cache, instead of bytes"},
+    {"--threads", "Threads that compute; 0: the processors of this machine [0]"}};
+
+void Note(absl::string_view note) { absl::FPrintF(stderr, "bowline-serve: note: %s\n", note); }
 
 // A key a line.
 absl::StatusOr<std::vector<std::string>> ReadKeys(const std::string& path) {
@@ -70,29 +87,33 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const std::string& path) {
   return keys;
 }
 
-bool HasSteps(const fbs::Plan& plan) {
-  return std::any_of(plan.entries()->begin(), plan.entries()->end(),
-                     [](const fbs::Entry* entry) { return entry->kind() == fbs::EntryKind::Step; });
+absl::StatusOr<LoadedPlan> OpenPlan(const ServeOptions& options) {
+  return IsModelPath(options.plan) ? CompileServed(options.plan, options.compile, Note)
+                                   : LoadedPlan::FromFile(options.plan);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ServeOptions& options) {
-  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
+  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, OpenPlan(options));
   const std::string file = absl::StrCat("'", options.plan, "'");
   if (RankCount(plan.plan()) != 1) {
     return absl::InvalidArgumentError(absl::StrCat(file, " is for several ranks; compile it for one"));
   }
-  if (!HasSteps(plan.plan()) && FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
+  if (FindEntry(plan.plan(), fbs::EntryKind::Step) == nullptr &&
+      FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(file, " cannot serve; compile the model with --mode serve"));
   }
   SessionOptions session_options;
   session_options.driver = options.driver;
   session_options.driver_path = options.driver_path;
-  session_options.note = [](absl::string_view note) { absl::FPrintF(stderr, "bowline-serve: note: %s\n", note); };
+  session_options.note = Note;
   BOWLINE_ASSIGN_OR_RETURN(auto session, Session::Create(std::move(plan), session_options));
-  if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok()) {
+  // Steps read no block of a cache before they wrote it: values for all blocks would take time and memory for nothing.
+  const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
+  if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok() && !has_steps) {
     BOWLINE_RETURN_IF_ERROR(session->Run(*init));
   }
   BOWLINE_RETURN_IF_ERROR(LoadWeights(*session, options.weights).status());
+  BOWLINE_RETURN_IF_ERROR(session->Prepare());
   return session;
 }
 
@@ -165,13 +186,30 @@ absl::StatusOr<Served> ServeTexts(Session* session, const ServeOptions& options)
                 generator->context(), generator->vocabulary()};
 }
 
-absl::Status Serve(const ServeOptions& options) {
+// What belongs to a model alone, or to a plan alone.
+absl::Status CheckOptions(ServeOptions& options) {
+  if (IsModelPath(options.plan)) {
+    if (options.weights.empty()) options.weights = options.plan;
+    return absl::OkStatus();
+  }
+  if (!options.compile.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", options.plan, "' is a plan, which was compiled with its own ",
+                                                   options.compile.front().first, "; leave it out, or give a model"));
+  }
+  if (!options.weights.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", options.plan, "' is a plan, which has no weights; give --weights, a GGUF file or a Hugging Face directory"));
+}
+
+absl::Status Serve(ServeOptions options) {
   Signals signals;
+  BOWLINE_RETURN_IF_ERROR(CheckOptions(options));
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(options.api_key_file));
   BOWLINE_ASSIGN_OR_RETURN(const serve::ModelFiles files, serve::OpenModelFiles(options.weights));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(options));
-  BOWLINE_ASSIGN_OR_RETURN(const Served served, HasSteps(session->plan()) ? ServeSteps(session.get(), options)
-                                                                          : ServeTexts(session.get(), options));
+  const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
+  BOWLINE_ASSIGN_OR_RETURN(const Served served, has_steps ? ServeSteps(session.get(), options)
+                                                          : ServeTexts(session.get(), options));
   serve::Engine& engine = *served.engine;
   if (files.tokenizer->vocabulary_size() > served.vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", files.tokenizer->vocabulary_size(),
@@ -188,7 +226,7 @@ absl::Status Serve(const ServeOptions& options) {
     if (render.ok()) {
       model.render = *std::move(render);
     } else {
-      absl::FPrintF(stderr, "bowline-serve: note: /v1/chat/completions is refused: %s\n", render.status().message());
+      Note(absl::StrCat("/v1/chat/completions is refused: ", render.status().message()));
     }
   }
   model.created = static_cast<int64_t>(std::time(nullptr));
@@ -220,10 +258,17 @@ int Main(int argc, char** argv) {
   CLI::App app("Serves a plan by OpenAI's API.", kTool);
   app.footer(kFooter);
   ServeOptions o;
-  app.add_option("PLAN", o.plan, "Plan of bowline-compile --mode serve, or generate")->required();
-  app.add_option("--weights", o.weights,
-                 "GGUF file, or Hugging Face directory, with the weights, the tokenizer and the chat template")
+  app.add_option("MODEL", o.plan,
+                 "GGUF file, or Hugging Face directory; or a plan of bowline-compile --mode serve, or generate")
       ->required();
+  app.add_option("--weights", o.weights,
+                 "GGUF file, or Hugging Face directory, with the weights, the tokenizer and the chat template [MODEL, where "
+                 "that is no plan]");
+  for (const auto& [flag, help] : kCompileFlags) {
+    app.add_option_function<std::string>(
+           flag, [&o, flag = flag](const std::string& value) { o.compile.emplace_back(flag, value); }, help)
+        ->group("Of the plan that is made of a model");
+  }
   app.add_option("--host", o.host, "Address to listen on")->capture_default_str();
   app.add_option("--port", o.port, "Port; 0: one that is free")->capture_default_str();
   app.add_option("--api-key-file", o.api_key_file, "File with a key a line; requests need one of them");
@@ -237,7 +282,12 @@ int Main(int argc, char** argv) {
   app.add_option("--driver-path", o.driver_path, "Folders to look for plugins of drivers in");
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
-  return ReportStatus(kTool, Serve(o));
+  const absl::Status status = Serve(o);
+  if (absl::IsCancelled(status)) {
+    Note(status.message());
+    return 0;
+  }
+  return ReportStatus(kTool, status);
 }
 
 }  // namespace

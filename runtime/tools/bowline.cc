@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -13,12 +12,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "bowline_version.h"
 #include "runtime/base/edit_distance.h"
 #include "runtime/base/status.h"
+#include "runtime/tools/find_tool.h"
 #include "runtime/tools/tool_support.h"
 
 namespace bowline {
@@ -29,24 +28,10 @@ namespace fs = std::filesystem;
 constexpr char kTool[] = "bowline";
 constexpr char kPrefix[] = "bowline-";
 
-// The folders in which tools are looked for. The first one that has the tool wins.
-std::vector<fs::path> SearchFolders() {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(self.parent_path());
-  if (const char* path = std::getenv("PATH")) {
-    for (absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
-      folders.emplace_back(std::string(folder));
-    }
-  }
-  return folders;
-}
-
 // Verb to executable, of everything named bowline-VERB. Folders that cannot be read have no tools.
 std::map<std::string, std::string> FindTools() {
   std::map<std::string, std::string> tools;
-  for (const fs::path& folder : SearchFolders()) {
+  for (const fs::path& folder : ToolFolders()) {
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();

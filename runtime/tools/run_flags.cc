@@ -56,6 +56,16 @@ std::string CheckTemperature(const std::string& text) {
                                                                               : text + " is not a number from 0 on";
 }
 
+std::string CheckTopP(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && value > 0 && value <= 1 ? "" : text + " is not a number above 0, up to 1";
+}
+
+std::string CheckTopK(const std::string& text) {
+  int32_t value = 0;
+  return absl::SimpleAtoi(text, &value) && value >= 0 ? "" : text + " is not a number of tokens from 0 on";
+}
+
 absl::Status RefuseOptions(const std::vector<CLI::Option*>& options, const std::string& plan, absl::string_view does) {
   std::vector<std::string> given;
   for (const CLI::Option* option : options) {
@@ -81,6 +91,8 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator id(CheckTokenId, "ID");
   const CLI::Validator seconds(CheckSeconds, "S");
   const CLI::Validator driver(CheckDriver, "");
+  const CLI::Validator top_p(CheckTopP, "P");
+  const CLI::Validator top_k(CheckTopK, "K");
   app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains or generates")
       ->required();
   app.add_option(
@@ -155,7 +167,9 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
     modes.generation.push_back(option->group(generation));
     return option;
   };
-  generate(app.add_option("--prompt", o.prompt, "Text to continue, for models whose tokens are bytes"));
+  generate(app.add_option("--prompt", o.prompt,
+                          "Text to continue, or - for the standard input, with plans of --mode serve; plans of --mode "
+                          "generate have it for models whose tokens are bytes"));
   generate(app.add_option("--prompt-tokens", o.prompt_tokens,
                           "Ids of tokens to continue, as 1,2,3, for models whose tokens are no bytes"))
       ->delimiter(',')
@@ -163,7 +177,8 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->allow_extra_args(false);
   generate(app.add_option("--print", o.print, "text, or tokens: ids as 1,2,3; not given: as the prompt is"))
       ->check(CLI::IsMember({"text", "tokens"}));
-  generate(app.add_option("--max-new-tokens", o.max_new_tokens, "How many tokens to write"))->check(count);
+  generate(app.add_option("--max-new-tokens", o.max_new_tokens, "How many tokens to write, at most; a plan of --mode serve has all its context if "
+                          "not given"))->check(count);
   generate(app.add_option("--temperature", o.temperature, "Divides the logits; 0 always takes the likeliest token"))
       ->check(temperature)
       ->capture_default_str();
@@ -171,11 +186,25 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->check(seed)
       ->capture_default_str();
   generate(app.add_flag("--echo", o.echo, "Print the prompt first"));
+
+  const std::string serving = "Generation, with plans of --mode serve alone";
+  const auto step = [&](CLI::Option* option) {
+    modes.steps.push_back(option->group(serving));
+    return option;
+  };
+  step(app.add_flag("--chat", o.chat, "Put the prompt into the model's chat template, as the message of a user"));
+  step(app.add_option("--top-k", o.top_k, "Choose among the K likeliest tokens; 0: among all"))
+      ->check(top_k)
+      ->capture_default_str();
+  step(app.add_option("--top-p", o.top_p, "Choose among the likeliest tokens that have the probability P together"))
+      ->check(top_p)
+      ->capture_default_str();
   return modes;
 }
 
 absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.generation, o.plan, "trains"));
+  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.steps, o.plan, "trains"));
   BOWLINE_RETURN_IF_ERROR(Require(!ComputesNothing(o) || o.save.empty(),
                                   "the driver null computes nothing that --save could keep; leave out one of them"));
   if (o.data.empty() && o.steps == 0 && !o.eval_data.empty()) {
@@ -196,14 +225,30 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
                  "--weights begins a new run and --resume goes on with one; give one of them");
 }
 
-absl::Status CheckGenerationOptions(const RunOptions& o, const RunModes& modes) {
-  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.training, o.plan, "generates text"));
+namespace {
+
+// What plans need that continue a text.
+absl::Status CheckPrompt(const RunOptions& o) {
   BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty() || !o.prompt_tokens.empty(),
                                   "generation needs --prompt TEXT, which is not empty, or --prompt-tokens 1,2,3"));
-  BOWLINE_RETURN_IF_ERROR(Require(o.prompt.empty() || o.prompt_tokens.empty(),
-                                  "--prompt and --prompt-tokens both say what to continue; give one of them"));
+  return Require(o.prompt.empty() || o.prompt_tokens.empty(),
+                 "--prompt and --prompt-tokens both say what to continue; give one of them");
+}
+
+}  // namespace
+
+absl::Status CheckGenerationOptions(const RunOptions& o, const RunModes& modes) {
+  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.training, o.plan, "generates text"));
+  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.steps, o.plan, "generates text without a cache"));
+  BOWLINE_RETURN_IF_ERROR(CheckPrompt(o));
   return Require(o.max_new_tokens > 0, "generation needs --max-new-tokens N");
+}
+
+absl::Status CheckStepsOptions(const RunOptions& o, const RunModes& modes) {
+  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.training, o.plan, "serves"));
+  BOWLINE_RETURN_IF_ERROR(CheckPrompt(o));
+  return Require(!o.chat || o.prompt_tokens.empty(), "--chat needs a text; give --prompt in place of --prompt-tokens");
 }
 
 }  // namespace bowline

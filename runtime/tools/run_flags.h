@@ -15,15 +15,18 @@ namespace bowline {
 
 // Options of bowline-run's command line by what plan they are for.
 struct RunModes {
-  std::vector<CLI::Option*> training, generation;
+  // Those of `steps` alone are for plans that serve, as are those of `generation`.
+  std::vector<CLI::Option*> training, generation, steps;
 };
 
 // Adds all options to `app`; parsing fills `options`, which must stay.
 RunModes AddRunOptions(CLI::App& app, RunOptions& options);
 
-// kInvalidArgument when the options that were given do not fit to a plan that trains, or to one that generates text.
+// kInvalidArgument when the options that were given do not fit to a plan that trains, that generates text, or that
+// serves.
 absl::Status CheckTrainingOptions(const RunOptions& options, const RunModes& modes);
 absl::Status CheckGenerationOptions(const RunOptions& options, const RunModes& modes);
+absl::Status CheckStepsOptions(const RunOptions& options, const RunModes& modes);
 
 }  // namespace bowline
 

@@ -1,7 +1,5 @@
 // Generation plans of bowline-run.
 
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -15,29 +13,14 @@
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
+#include "runtime/tools/token_printer.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/trace_log.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/generator.h"
-#include "runtime/train/weights.h"
 
 namespace bowline {
 namespace {
-
-// What weights do not have starts at its initial value, where there is such a state.
-absl::Status SetStates(Session& session, const RunOptions& options) {
-  if (const auto init = session.FindEntry(fbs::EntryKind::Init); init.ok()) {
-    BOWLINE_RETURN_IF_ERROR(session.Run(*init));
-  }
-  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
-  NoteUnused(options, loaded);
-  if (!options.quiet && session.rank() == 0 && loaded.external.in_place + loaded.external.copied > 0) {
-    absl::FPrintF(stderr,
-                  "bowline-run: note: weights: %d bytes are read in place from the mapped files, %d were copied\n",
-                  loaded.external.in_place, loaded.external.copied);
-  }
-  return absl::OkStatus();
-}
 
 // The model's tokens are bytes, as far as can be told: --prompt and --print text would mean nothing for others.
 absl::Status RequireBytes(const Generator& generator, const std::string& weights) {
@@ -57,29 +40,6 @@ absl::Status RequireBytes(const Generator& generator, const std::string& weights
       "the tokens of this model are no bytes: ", why,
       "; make ids with its tokenizer, and give them as --prompt-tokens 1,2,3 with --print tokens for ids as output"));
 }
-
-// Prints what a prompt and its continuation are made of: bytes, or ids as 1,2,3.
-class TokenPrinter {
- public:
-  explicit TokenPrinter(bool as_ids) : as_ids_(as_ids) {}
-
-  absl::Status Print(int32_t token) {
-    const std::string text =
-        as_ids_ ? absl::StrCat(last_.empty() ? "" : ",", token) : std::string(1, static_cast<char>(token));
-    last_ = text;
-    return PrintToStdout(text);
-  }
-
-  // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it. Ids are a line.
-  absl::Status Finish() const {
-    if (last_.empty() || last_ == "\n") return absl::OkStatus();
-    return as_ids_ || ::isatty(STDOUT_FILENO) == 1 ? PrintToStdout("\n") : absl::OkStatus();
-  }
-
- private:
-  bool as_ids_;
-  std::string last_;
-};
 
 std::vector<int32_t> PromptOf(const RunOptions& options) {
   std::vector<int32_t> prompt = options.prompt_tokens;
@@ -104,7 +64,9 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   }
   const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;
-  TokenPrinter printer(prints_ids);
+  TokenPrinter printer = prints_ids ? TokenPrinter::OfIds() : TokenPrinter::OfText([](int32_t token) {
+    return std::string(1, static_cast<char>(token));
+  });
   const auto print = [&](int32_t token) -> absl::Status {
     if (std::exchange(echo, false)) {
       for (const int32_t of_prompt : prompt) BOWLINE_RETURN_IF_ERROR(printer.Print(of_prompt));

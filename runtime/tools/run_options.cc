@@ -98,4 +98,20 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
   return Session::Create(std::move(plan), session);
 }
 
+absl::Status SetStates(Session& session, const RunOptions& options) {
+  // Steps of serving read no block of a cache before they wrote it.
+  const bool has_steps = FindEntry(session.plan(), fbs::EntryKind::Step) != nullptr;
+  if (const auto init = session.FindEntry(fbs::EntryKind::Init); init.ok() && !has_steps) {
+    BOWLINE_RETURN_IF_ERROR(session.Run(*init));
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
+  NoteUnused(options, loaded);
+  if (!options.quiet && session.rank() == 0 && loaded.external.in_place + loaded.external.copied > 0) {
+    absl::FPrintF(stderr,
+                  "bowline-run: note: weights: %d bytes are read in place from the mapped files, %d were copied\n",
+                  loaded.external.in_place, loaded.external.copied);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace bowline

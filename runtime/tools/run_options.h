@@ -56,7 +56,7 @@ struct RunOptions {
   std::string resume;
   bool allow_non_finite = false;
 
-  // Generation plans.
+  // Plans that generate or serve.
   std::string prompt;
   std::vector<int32_t> prompt_tokens;  // instead of `prompt`
   std::string print;                   // "text" or "tokens"; not given: as the prompt is
@@ -64,6 +64,10 @@ struct RunOptions {
   double temperature = 1;
   uint64_t seed = 0;
   bool echo = false;
+  // Of plans that serve.
+  bool chat = false;
+  int32_t top_k = 0;
+  double top_p = 1;
 };
 
 // What runs one rank.
@@ -96,10 +100,16 @@ absl::Status CheckOptionsOfOneRank(const RunOptions& options);
 // Creates a session with the driver, links and other settings of the options.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);
 
+// Loads --weights. States that these do not have start at their initial values.
+absl::Status SetStates(Session& session, const RunOptions& options);
+
 // Trains, or evaluates alone when there is no --data.
 absl::Status RunTraining(LoadedPlan plan, const RunOptions& options);
 
 absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options);
+
+// Continues one text by the steps of a plan for serving.
+absl::Status RunSteps(LoadedPlan plan, const RunOptions& options);
 
 }  // namespace bowline
 

@@ -8,44 +8,16 @@ import re
 import signal
 import subprocess
 
+import served_model
 import tools
 
 CONTEXT = 29
-TEMPLATE = ("{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }}\n{% endfor %}"
-            "{% if add_generation_prompt %}[assistant] {% endif %}")
-
-
-def byte_alphabet():
-    """The letter that stands for each byte in vocabularies of byte-level encodings (GPT-2's)."""
-    shown = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    letters, more = {}, 256
-    for byte in range(256):
-        letters[byte] = chr(byte) if byte in shown else chr(more)
-        more += byte not in shown
-    return letters
 
 
 class Serve(tools.ToolTest):
     def setUp(self):
         super().setUp()
-        # A trained model whose tokens are bytes, and one more for the end.
-        tools.compile_train("llama-tiny", self.folder / "train.plan")
-        tools.succeed("bowline-run", self.folder / "train.plan", "--data", tools.TOKENS, "--steps", 5, "--save",
-                      self.folder / "saved", "--quiet")
-        self.weights = self.folder / "saved" / "step-00000005"
-        letters = byte_alphabet()
-        vocabulary = {letters[byte]: byte for byte in range(256)}
-        end = {"id": 256, "content": "<|end|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False,
-               "normalized": False}
-        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-        (self.weights / "tokenizer.json").write_text(json.dumps({
-            "version": "1.0", "truncation": None, "padding": None, "added_tokens": [end], "normalizer": None,
-            "pre_tokenizer": level, "post_processor": level, "decoder": level,
-            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-                      "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary,
-                      "merges": []}}))
-        (self.weights / "tokenizer_config.json").write_text(json.dumps(
-            {"eos_token": "<|end|>", "chat_template": TEMPLATE}))
+        self.weights = served_model.write_model(self.folder)
         self.plan = self.folder / "g.plan"
         tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--mode", "generate", "--seq", CONTEXT,
                       *tools.ONE_THREAD, "-o", self.plan)
@@ -122,7 +94,7 @@ class Serve(tools.ToolTest):
     def test_wrong_calls(self):
         _, port = self.serve()
         self.refuse(3, f"cannot listen on 127.0.0.1:{port}", self.plan, "--weights", self.weights, "--port", port)
-        self.refuse(1, "no entry that generates", self.folder / "train.plan", "--weights", self.weights)
+        self.refuse(1, "cannot serve", self.folder / "train.plan", "--weights", self.weights)
         self.refuse(1, "tokenizer.json", self.plan, "--weights", tools.MODELS / "llama-tiny")
         (self.folder / "keys").write_text("\n")
         self.refuse(1, "has no key", self.plan, "--weights", self.weights, "--api-key-file", self.folder / "keys")

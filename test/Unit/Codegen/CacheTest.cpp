@@ -231,17 +231,4 @@ TEST_F(Cache, AFolderThatVanishesIsOneProblemAndNoFailure) {
   cache->trim();
 }
 
-TEST(CacheDirectory, ComesFromTheEnvironment) {
-  setenv("HOME", "/h", 1);
-  unsetenv("XDG_CACHE_HOME");
-  unsetenv("BOWLINE_CACHE_DIR");
-  EXPECT_EQ(KernelCache::defaultDirectory(), "/h/.cache/bowline");
-  setenv("XDG_CACHE_HOME", "/x", 1);
-  EXPECT_EQ(KernelCache::defaultDirectory(), "/x/bowline");
-  setenv("BOWLINE_CACHE_DIR", "/b", 1);
-  EXPECT_EQ(KernelCache::defaultDirectory(), "/b");
-  setenv("BOWLINE_CACHE_DIR", "off", 1);
-  EXPECT_EQ(KernelCache::defaultDirectory(), "");
-}
-
 } // namespace

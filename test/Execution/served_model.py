@@ -1,0 +1,39 @@
+"""A model that can be served: weights of a few steps of training, a tokenizer and a chat template."""
+
+import json
+
+import tools
+
+TEMPLATE = ("{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }}\n{% endfor %}"
+            "{% if add_generation_prompt %}[assistant] {% endif %}")
+
+
+def byte_alphabet():
+    """The letter that stands for each byte in vocabularies of byte-level encodings (GPT-2's)."""
+    shown = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters, more = {}, 256
+    for byte in range(256):
+        letters[byte] = chr(byte) if byte in shown else chr(more)
+        more += byte not in shown
+    return letters
+
+
+def write_model(folder):
+    """The directory of a model whose tokens are bytes, and one more for the end."""
+    tools.compile_train("llama-tiny", folder / "train.plan")
+    tools.succeed("bowline-run", folder / "train.plan", "--data", tools.TOKENS, "--steps", 5, "--save", folder / "saved",
+                  "--quiet")
+    weights = folder / "saved" / "step-00000005"
+    letters = byte_alphabet()
+    vocabulary = {letters[byte]: byte for byte in range(256)}
+    end = {"id": 256, "content": "<|end|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False,
+           "normalized": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    (weights / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [end], "normalizer": None,
+        "pre_tokenizer": level, "post_processor": level, "decoder": level,
+        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary,
+                  "merges": []}}))
+    (weights / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>", "chat_template": TEMPLATE}))
+    return weights
