@@ -83,6 +83,17 @@ int64_t SampleToken(absl::Span<const float> logits, double temperature, const To
   return static_cast<int64_t>(Pick(logits, indices, largest, temperature, Uniform(seed, draw)));
 }
 
+std::vector<int64_t> MostLikelyTokens(absl::Span<const float> logits, int64_t count) {
+  const size_t kept = std::min(logits.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
+  if (kept == 0) return {};
+  std::vector<int64_t> tokens(logits.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(kept), tokens.end(),
+                    [&](int64_t a, int64_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
+  tokens.resize(kept);
+  return tokens;
+}
+
 double LogProbability(absl::Span<const float> logits, int64_t token) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_TRAIN_TOKEN_SAMPLING_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 
@@ -25,6 +26,9 @@ struct TokenLimits {
 // The same with limits: index i has the probability softmax(logits / temperature)[i] among those that are left.
 int64_t SampleToken(absl::Span<const float> logits, double temperature, const TokenLimits& limits, uint64_t seed,
                     uint64_t draw);
+
+// The `count` largest of `logits`, or all if there are fewer, falling; equal ones are in the order of indices.
+std::vector<int64_t> MostLikelyTokens(absl::Span<const float> logits, int64_t count);
 
 // Returns log(softmax(logits)[token]), computed in f64.
 double LogProbability(absl::Span<const float> logits, int64_t token);
