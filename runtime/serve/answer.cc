@@ -141,6 +141,7 @@ OrderedJson Answer::TakeLogprobs(Choice& choice, bool all) {
                                       [&](const ScoredToken& token) { return token.begin >= choice.said; });
   std::move(choice.scored.begin(), end, std::back_inserter(written));
   choice.scored.erase(choice.scored.begin(), end);
+  if (stream_ && written.empty()) return nullptr;
   return about_.chat ? ChatLogprobs(tokenizer_, written) : CompletionLogprobs(tokenizer_, written);
 }
 

@@ -66,7 +66,8 @@ class Answer {
   void Fail(FinishReason reason, const absl::Status& status);
   void EndStream();
   void ReplyWhole();
-  // The tokens whose text was said; `all`: those that have none, too. Null where they were not asked for.
+  // The tokens whose text was said; `all`: those that have none, too. Null where they were not asked for, and where an
+  // event has none.
   OrderedJson TakeLogprobs(Choice& choice, bool all);
   OrderedJson Piece(Choice& choice, const std::string& text, OrderedJson logprobs, OrderedJson finish) const;
   OrderedJson Object(OrderedJson choices, const char* suffix) const;

@@ -20,7 +20,7 @@ int64_t SampleToken(absl::Span<const float> logits, double temperature, uint64_t
 // temperature) among these, reach `top_p` together (Holtzman et al., 2020).
 struct TokenLimits {
   int64_t top_k = 0;
-  double top_p = 1;  // in (0, 1]
+  double top_p = 1;  // up to 1; 0 leaves one token
 };
 
 // The same with limits: index i has the probability softmax(logits / temperature)[i] among those that are left.

@@ -130,6 +130,9 @@ class Serve(tools.ToolTest):
             self.assertEqual(alone["text"], choice["text"])
             for one, other in zip(alone["logprobs"]["token_logprobs"], choice["logprobs"]["token_logprobs"], strict=True):
                 self.assertAlmostEqual(one, other, places=4)
+        # The least value that JSON can say leaves one token.
+        status, text = self.ask(port, "/v1/completions", {"prompt": "In the", "max_tokens": 2, "top_p": 5e-324})
+        self.assertEqual(status, 200, text)
         greedy = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 4, "temperature": 0, "logprobs": True,
                   "top_logprobs": 20}
         choice, = json.loads(self.ask(port, "/v1/chat/completions", greedy)[1])["choices"]

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 
+#include "runtime/serve/logprobs.h"
 #include "runtime/serve/web_pages.h"
 #include "test/Unit/Serve/service_fixture.h"
 
@@ -186,10 +188,33 @@ TEST_F(ServiceAnswersTest, TokensOfAStopTextHaveNoLogarithms) {
     for (const std::string& event : EventsOf(reply)) {
       if (event == "[DONE]") continue;
       const Json logprobs = Json::parse(event)["choices"][0]["logprobs"];
+      if (logprobs.is_null()) continue;
       tokens.insert(tokens.end(), logprobs["tokens"].begin(), logprobs["tokens"].end());
     }
     EXPECT_EQ(tokens, (Json{"b", "c"})) << stream;
   }
+}
+
+TEST(LogprobsTest, PartsOfLettersAreTheirBytes) {
+  TokenizerParts parts = Letters();
+  // Bytes of U+00E9, as byte-level encodings write them.
+  parts.tokens.insert(parts.tokens.end(), {"\xc3\x83", "\xc2\xa9"});
+  parts.types.resize(parts.tokens.size(), 1);
+  const auto tokenizer = MakeTokenizer(parts);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto size = static_cast<int32_t>(parts.tokens.size());
+  const std::vector<ScoredToken> tokens = {{0, 0, {.token = size - 2, .logprob = -1}},
+                                           {0, 0, {.token = size - 1, .logprob = -INFINITY}},
+                                           {2, 1, {.token = Token('a'), .logprob = -2}}};
+  const OrderedJson chat = ChatLogprobs(**tokenizer, tokens)["content"];
+  EXPECT_EQ(chat[0]["token"], "bytes:\\xc3");
+  EXPECT_EQ(chat[0]["bytes"], OrderedJson({0xc3}));
+  EXPECT_EQ(chat[1]["logprob"], -9999.0);
+  EXPECT_EQ(chat[2]["token"], "a");
+  const OrderedJson completion = CompletionLogprobs(**tokenizer, tokens);
+  EXPECT_EQ(completion["tokens"], OrderedJson({"bytes:\\xc3", "bytes:\\xa9", "a"}));
+  EXPECT_EQ(completion["text_offset"], OrderedJson({0, 0, 1}));
+  EXPECT_EQ(CountLetters("a\xc3\xa9\xe2\x82\xac"), 3u);
 }
 
 TEST_F(ServiceAnswersTest, TheModelsDefaultsApplyWhereARequestSaysNothing) {
