@@ -1,14 +1,17 @@
 #ifndef BOWLINE_RUNTIME_SERVE_ANSWER_H_
 #define BOWLINE_RUNTIME_SERVE_ANSWER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/serve/api_request.h"
 #include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
+#include "runtime/serve/logprobs.h"
 #include "runtime/text/tokenizer.h"
 
 namespace bowline::serve {
@@ -28,8 +31,8 @@ class StopTexts {
   std::string held_;  // might be the begin of one
 };
 
-// The answer to a request, as it is computed: events of a stream, or one object at the end. Used by one thread at a
-// time.
+// The answer to a request, as it is computed: events of a stream, or one object at the end, with as many choices as
+// were asked for. Used by one thread at a time.
 class Answer {
  public:
   struct About {
@@ -41,23 +44,43 @@ class Answer {
 
   Answer(std::shared_ptr<HttpExchange> exchange, const Tokenizer& tokenizer, const ApiRequest& request, About about);
 
-  // False when a stop text came.
-  bool Take(int32_t token);
-  void Finish(FinishReason reason, const absl::Status& status);
+  // False when the choice needs no more tokens: a stop text came, or another choice failed.
+  bool Take(size_t choice, const SampledToken& sampled);
+  void Finish(size_t choice, FinishReason reason, const absl::Status& status);
 
  private:
-  void Say(const std::string& text);
-  nlohmann::ordered_json Object(nlohmann::ordered_json choice, const char* suffix) const;
-  nlohmann::ordered_json Usage() const;
-  void Event(const nlohmann::ordered_json& event);
+  struct Choice {
+    size_t index;
+    StreamDecoder decoder;
+    StopTexts stop;
+    std::string text = {};                 // where there is no stream
+    size_t decoded = 0, letters = 0;       // bytes and letters that the decoder gave
+    size_t said = 0;                       // bytes that are certain to be before a stop text
+    std::vector<ScoredToken> scored = {};  // that were not yet written
+    bool began = false, stopped = false;
+    std::optional<FinishReason> ended = {};
+  };
+
+  // Gives the text to the client, or keeps it for the end.
+  void Say(Choice& choice, const std::string& text);
+  void Fail(FinishReason reason, const absl::Status& status);
+  void EndStream();
+  void ReplyWhole();
+  // The tokens whose text was said; `all`: those that have none, too. Null where they were not asked for, and where an
+  // event has none.
+  OrderedJson TakeLogprobs(Choice& choice, bool all);
+  OrderedJson Piece(Choice& choice, const std::string& text, OrderedJson logprobs, OrderedJson finish) const;
+  OrderedJson Object(OrderedJson choices, const char* suffix) const;
+  OrderedJson Usage() const;
+  void Event(OrderedJson choices, OrderedJson usage = nullptr);
 
   std::shared_ptr<HttpExchange> exchange_;
-  StreamDecoder decoder_;
-  StopTexts stop_;
+  const Tokenizer& tokenizer_;
   const About about_;
-  const bool stream_, include_usage_;
-  bool began_ = false;
-  std::string text_;
+  const bool stream_, include_usage_, logprobs_;
+  bool began_ = false, failed_ = false;
+  std::vector<Choice> choices_;
+  size_t ended_ = 0;
   uint64_t tokens_ = 0;
 };
 

@@ -4,6 +4,8 @@
 // Bodies of /v1/completions and /v1/chat/completions, as OpenAI's API defines them.
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -34,20 +36,39 @@ struct ApiRequest {
   nlohmann::ordered_json messages;
   // Of /v1/completions: a text, or ids.
   std::variant<std::string, std::vector<int32_t>> prompt;
+  int32_t n = 1;  // answers; at most 128
   std::optional<int64_t> max_tokens;
-  double temperature = 1;
-  double top_p = 1;   // above 0, up to 1, which limits nothing
-  int32_t top_k = 0;  // 0 limits nothing
+  // Absent: the model's own.
+  std::optional<double> temperature;
+  std::optional<double> top_p;   // above 0, up to 1, which limits nothing
+  std::optional<int32_t> top_k;  // 0 limits nothing
   std::optional<uint64_t> seed;
+  // How many likely tokens come with the logarithm of each token's probability; absent: none of these.
+  std::optional<int32_t> logprobs;
   std::vector<std::string> stop;  // at most 4, none empty
   bool stream = false;
   bool include_usage = false;  // as the last event of a stream
 };
 
-// Fields that are null or have their default are accepted whatever they are called; others that are not honoured are an
-// error that names them.
+struct TokenizeRequest {
+  std::string model, prompt;
+  bool add_special = true;
+};
+
+// Fields that are null, empty or have their default are accepted whatever they are called; others that are not honoured
+// are an error that names them.
 std::variant<ApiRequest, ApiError> ParseChatRequest(absl::string_view body);
 std::variant<ApiRequest, ApiError> ParseCompletionRequest(absl::string_view body);
+std::variant<TokenizeRequest, ApiError> ParseTokenizeRequest(absl::string_view body);
+
+// How the fields of a request are taken.
+struct RequestFields {
+  std::vector<std::string> honoured, ignored;
+  // Values of those that are not honoured under which they change nothing, beside null and what is empty.
+  std::map<std::string, std::vector<nlohmann::json>, std::less<>> defaults;
+};
+RequestFields FieldsOfChatRequests();
+RequestFields FieldsOfCompletionRequests();
 
 }  // namespace bowline::serve
 

@@ -9,12 +9,13 @@ namespace bowline::serve {
 
 absl::StatusOr<std::unique_ptr<BatchEngine>> BatchEngine::Create(CacheShape shape, SchedulerOptions options,
                                                                  StepFunction step) {
+  const int64_t most = shape.max_sequences + options.max_waiting;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Scheduler> scheduler, Scheduler::Create(std::move(shape), options));
-  return std::unique_ptr<BatchEngine>(new BatchEngine(std::move(scheduler), std::move(step)));
+  return std::unique_ptr<BatchEngine>(new BatchEngine(std::move(scheduler), std::move(step), most));
 }
 
-BatchEngine::BatchEngine(std::unique_ptr<Scheduler> scheduler, StepFunction step)
-    : step_(std::move(step)), scheduler_(std::move(scheduler)), thread_([this] { Run(); }) {}
+BatchEngine::BatchEngine(std::unique_ptr<Scheduler> scheduler, StepFunction step, int64_t most)
+    : step_(std::move(step)), most_(most), scheduler_(std::move(scheduler)), thread_([this] { Run(); }) {}
 
 BatchEngine::~BatchEngine() {
   {
@@ -26,24 +27,41 @@ BatchEngine::~BatchEngine() {
   thread_.join();
 }
 
-absl::StatusOr<std::shared_ptr<Ticket>> BatchEngine::Submit(Generation generation) {
-  SequenceRequest request;
-  request.prompt = generation.prompt;
-  request.max_new_tokens = generation.max_new_tokens;
-  request.sampling.temperature = static_cast<float>(generation.temperature);
-  request.sampling.top_k = generation.top_k;
-  request.sampling.top_p = static_cast<float>(generation.top_p);
-  request.sampling.seed = generation.seed;
-  request.end_tokens = generation.end_tokens;
-  auto ticket = std::make_shared<Ticket>(std::move(generation));
+absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> BatchEngine::Submit(std::vector<Generation> generations) {
+  if (static_cast<int64_t>(generations.size()) > most_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request asks for ", generations.size(), " answers, but at most ", most_, " can wait"));
+  }
+  std::vector<SequenceRequest> requests;
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (Generation& generation : generations) {
+    SequenceRequest& request = requests.emplace_back();
+    request.prompt = generation.prompt;
+    request.max_new_tokens = generation.max_new_tokens;
+    request.sampling = {.temperature = static_cast<float>(generation.temperature),
+                        .top_k = generation.top_k,
+                        .top_p = static_cast<float>(generation.top_p),
+                        .seed = generation.seed,
+                        .top_logprobs = generation.top_logprobs};
+    request.end_tokens = generation.end_tokens;
+    tickets.push_back(std::make_shared<Ticket>(std::move(generation)));
+  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (drains_) return absl::UnavailableError("the server is shutting down");
-    BOWLINE_ASSIGN_OR_RETURN(const uint64_t id, scheduler_->Submit(std::move(request)));
-    requests_.emplace(id, Request{ticket});
+    std::vector<uint64_t> ids;
+    for (SequenceRequest& request : requests) {
+      const absl::StatusOr<uint64_t> id = scheduler_->Submit(std::move(request));
+      if (!id.ok()) {
+        for (const uint64_t accepted : ids) scheduler_->Cancel(accepted);
+        return id.status();
+      }
+      ids.push_back(*id);
+    }
+    for (size_t i = 0; i < ids.size(); ++i) requests_.emplace(ids[i], Request{tickets[i]});
   }
   changed_.notify_all();
-  return ticket;
+  return tickets;
 }
 
 void BatchEngine::Drain(std::function<void()> drained) {
@@ -130,7 +148,7 @@ void BatchEngine::RunStep(const StepBatch& batch, std::unique_lock<std::mutex>& 
       ++request.generated;
       if (progress.ended != FinishReason::kStop) {
         lock.unlock();
-        const bool more = ticket->generation().take(progress.sampled.token);
+        const bool more = ticket->generation().take(progress.sampled);
         lock.lock();
         if (!more) reason = FinishReason::kStop;
       }

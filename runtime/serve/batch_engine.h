@@ -25,7 +25,8 @@ class BatchEngine final : public Engine {
                                                              StepFunction step);
   ~BatchEngine() override;
 
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(Generation generation) override;
+  absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> Submit(std::vector<Generation> generations) override;
+  bool has_logprobs() const override { return true; }
   void Drain(std::function<void()> drained) override;
   void CancelAll() override;
   EngineCounts counts() const override;
@@ -42,7 +43,7 @@ class BatchEngine final : public Engine {
     absl::Status status;
   };
 
-  BatchEngine(std::unique_ptr<Scheduler> scheduler, StepFunction step);
+  BatchEngine(std::unique_ptr<Scheduler> scheduler, StepFunction step, int64_t most);
 
   void Run();
   // Runs a step. The lock is held but while the step runs and while clients are called.
@@ -53,6 +54,7 @@ class BatchEngine final : public Engine {
   void Tell(const std::vector<Ended>& ended, std::unique_lock<std::mutex>& lock);
 
   const StepFunction step_;
+  const int64_t most_;  // requests that run and wait
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<Scheduler> scheduler_;

@@ -12,6 +12,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/serve/finish_reason.h"
+#include "runtime/serve/step_batch.h"
 
 namespace bowline::serve {
 
@@ -22,9 +23,10 @@ struct Generation {
   int32_t top_k = 0;            // tokens that there is a choice of; 0: all
   double top_p = 1;             // their part of the probability; 1: all
   uint64_t seed = 0;
+  int32_t top_logprobs = 0;  // most likely tokens that `take` gets with each token
   std::vector<int32_t> end_tokens;
   // Called on the engine's thread with each token that is no end token; false when that is enough.
-  std::function<bool(int32_t)> take;
+  std::function<bool(const SampledToken&)> take;
   // Called once, on the engine's thread, behind all tokens.
   std::function<void(FinishReason, const absl::Status&)> finish;
 };
@@ -68,9 +70,12 @@ class Engine {
   // Cancels what runs and waits, and waits for it.
   virtual ~Engine() = default;
 
-  // kInvalidArgument for what the engine can never compute, kResourceExhausted when too many wait, kUnavailable when
-  // the engine drains.
-  virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(Generation generation) = 0;
+  // Accepts all or none, and gives a ticket for each. kInvalidArgument for what the engine can never compute,
+  // kResourceExhausted when too many wait, kUnavailable when the engine drains.
+  virtual absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> Submit(std::vector<Generation> generations) = 0;
+
+  // Whether top_k, top_p and logarithms of probabilities are computed; without, they are not asked for.
+  virtual bool has_logprobs() const = 0;
 
   // Takes no more requests; `drained` runs on the engine's thread once all have ended.
   virtual void Drain(std::function<void()> drained) = 0;

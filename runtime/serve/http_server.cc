@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace bowline::serve {
@@ -36,8 +37,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
     parser_->body_limit(limits_.body_bytes);
     stream_.expires_after(limits_.request_time);
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this()](error_code error, size_t) { self->HasReadHeader(error); });
   }
 
   // The rest runs on the server's thread. `number` is that of the exchange, so that one that is over changes nothing.
@@ -48,17 +49,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
     for (const auto& [name, value] : headers) response.set(name, value);
     response.keep_alive(keeps_);
     response.body() = std::move(body);
-    response.prepare_payload();
+    if (status != 204) response.prepare_payload();  // which has no body, and no length of one
     Send(absl::StrCat(Text(response), is_head_ ? "" : response.body()));
     Complete();
   }
 
-  void BeginStream(uint64_t number, const std::string& type) {
+  void BeginStream(uint64_t number, const std::string& type, const HttpHeaders& headers) {
     if (number != number_ || closed_ || streaming_) return;
     streaming_ = true;
     http::response<http::empty_body> response(http::status::ok, version_);
     response.set(http::field::content_type, type);
     response.set(http::field::cache_control, "no-cache");
+    for (const auto& [name, value] : headers) response.set(name, value);
     // Clients of HTTP/1.0 know no chunks: the end of the connection is the end of the text.
     chunks_ = version_ >= 11;
     keeps_ = keeps_ && chunks_;
@@ -121,6 +123,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return text;
   }
 
+  void HasReadHeader(error_code error);
+  void ReadBody() {
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
+  }
   void HasRead(error_code error);
   // Bytes of the next request stay where they are; the end of the connection is seen.
   void Watch();
@@ -169,11 +176,14 @@ class Exchange : public HttpExchange {
   }
 
   void Reply(int status, std::string type, std::string body, HttpHeaders headers) override {
+    headers.insert(headers.end(), headers_.begin(), headers_.end());
     Post([number = number_, status, type = std::move(type), body = std::move(body), headers = std::move(headers)](
              Connection& connection) mutable { connection.Reply(number, status, type, std::move(body), headers); });
   }
   void BeginStream(std::string type) override {
-    Post([type = std::move(type), number = number_](Connection& connection) { connection.BeginStream(number, type); });
+    Post([type = std::move(type), headers = headers_, number = number_](Connection& connection) {
+      connection.BeginStream(number, type, headers);
+    });
   }
   void Write(std::string text) override {
     Post([text = std::move(text), number = number_](Connection& connection) { connection.Write(number, text); });
@@ -197,6 +207,21 @@ class Exchange : public HttpExchange {
   std::shared_ptr<Connection> connection_;
   const uint64_t number_;
 };
+
+void Connection::HasReadHeader(error_code error) {
+  if (error) return HasRead(error);
+  const auto& header = parser_->get();
+  const auto expected = header[http::field::expect];
+  const bool waits = header.version() >= 11 && !parser_->is_done() && buffer_.size() == 0 &&
+                     absl::EqualsIgnoreCase(absl::string_view(expected.data(), expected.size()), "100-continue");
+  if (!waits) return ReadBody();
+  static constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(stream_, asio::buffer(kContinue.data(), kContinue.size()),
+                    [self = shared_from_this()](error_code written, size_t) {
+                      if (written) return self->Close();
+                      self->ReadBody();
+                    });
+}
 
 void Connection::HasRead(error_code error) {
   if (error) {

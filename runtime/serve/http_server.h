@@ -45,6 +45,8 @@ class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
   const HttpRequest& request() const { return request_; }
+  // Headers of the reply or the stream, whichever it will be. Before either.
+  void AddHeaders(const HttpHeaders& headers) { headers_.insert(headers_.end(), headers.begin(), headers.end()); }
   virtual void Reply(int status, std::string content_type, std::string body, HttpHeaders headers = {}) = 0;
   virtual void BeginStream(std::string content_type) = 0;
   virtual void Write(std::string text) = 0;
@@ -54,6 +56,7 @@ class HttpExchange {
 
  protected:
   HttpRequest request_;
+  HttpHeaders headers_;
 };
 
 // Outlives all exchanges.

@@ -21,22 +21,23 @@ SequentialEngine::~SequentialEngine() {
   thread_.join();
 }
 
-absl::StatusOr<std::shared_ptr<Ticket>> SequentialEngine::Submit(Generation generation) {
-  if (generation.top_k != 0 || generation.top_p != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("this server's plan does not support this value of '",
-                                                   generation.top_k != 0 ? "top_k" : "top_p", "'; leave it out"));
+absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> SequentialEngine::Submit(std::vector<Generation> generations) {
+  if (generations.size() > most_waiting_ + 1) {
+    return absl::InvalidArgumentError(absl::StrCat("the request asks for ", generations.size(),
+                                                   " answers, but at most ", most_waiting_ + 1, " can wait"));
   }
-  auto ticket = std::make_shared<Ticket>(std::move(generation));
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (Generation& generation : generations) tickets.push_back(std::make_shared<Ticket>(std::move(generation)));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (drains_) return absl::UnavailableError("the server is shutting down");
-    if (waiting_.size() >= most_waiting_ + (running_ == nullptr ? 1 : 0)) {
+    if (waiting_.size() + tickets.size() > most_waiting_ + (running_ == nullptr ? 1 : 0)) {
       return absl::ResourceExhaustedError(absl::StrCat(waiting_.size(), " requests are waiting; try again later"));
     }
-    waiting_.push_back(ticket);
+    waiting_.insert(waiting_.end(), tickets.begin(), tickets.end());
   }
   changed_.notify_all();
-  return ticket;
+  return tickets;
 }
 
 void SequentialEngine::Drain(std::function<void()> drained) {
@@ -97,7 +98,7 @@ void SequentialEngine::Serve(Ticket& ticket) {
     }
     const auto& ends = generation.end_tokens;
     ++taken;
-    if (std::find(ends.begin(), ends.end(), token) != ends.end() || !generation.take(token)) {
+    if (std::find(ends.begin(), ends.end(), token) != ends.end() || !generation.take({.token = token})) {
       reason = FinishReason::kStop;
       stop = true;
     }

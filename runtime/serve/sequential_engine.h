@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
@@ -29,7 +30,8 @@ class SequentialEngine final : public Engine {
   SequentialEngine(GenerateFunction generate, size_t most_waiting);
   ~SequentialEngine() override;
 
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(Generation generation) override;
+  absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> Submit(std::vector<Generation> generations) override;
+  bool has_logprobs() const override { return false; }
   void Drain(std::function<void()> drained) override;
   void CancelAll() override;
   EngineCounts counts() const override;

@@ -10,8 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "openssl/crypto.h"
-#include "runtime/base/json.h"
 #include "runtime/serve/answer.h"
+#include "runtime/serve/metrics.h"
+#include "runtime/serve/web_pages.h"
 
 namespace bowline::serve {
 namespace {
@@ -40,23 +41,55 @@ int64_t Now() {
 struct Path {
   absl::string_view method, path;
 };
-constexpr Path kPaths[] = {{"GET", "/v1/models"},       {"POST", "/v1/chat/completions"},
-                           {"POST", "/v1/completions"}, {"POST", "/tokenize"},
-                           {"GET", "/health"},          {"GET", "/ready"},
-                           {"GET", "/metrics"}};
+constexpr Path kPaths[] = {
+    {"GET", "/v1/models"}, {"POST", "/v1/chat/completions"}, {"POST", "/v1/completions"}, {"POST", "/tokenize"},
+    {"GET", "/"},          {"GET", "/openapi.json"},         {"GET", "/health"},          {"GET", "/ready"},
+    {"GET", "/metrics"}};
+
+// The page uses nothing but itself and this server.
+const HttpHeaders& PageHeaders() {
+  static const auto* const headers = new HttpHeaders{
+      {"Content-Security-Policy",
+       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+      {"Referrer-Policy", "no-referrer"},
+      {"X-Content-Type-Options", "nosniff"},
+      {"Cache-Control", "no-cache"}};
+  return *headers;
+}
 
 }  // namespace
 
-Service::Service(const ServedModel& model, Engine* engine, std::vector<std::string> api_keys)
-    : model_(model), engine_(engine), api_keys_(std::move(api_keys)) {}
+Service::Service(const ServedModel& model, Engine* engine, ServiceOptions options)
+    : model_(model), engine_(engine), options_(std::move(options)) {}
+
+bool Service::AllowOrigin(HttpExchange& exchange) const {
+  if (options_.cors_origins.empty()) return false;
+  const HttpRequest& request = exchange.request();
+  const absl::string_view origin = request.header("origin");
+  const auto allows = [&](absl::string_view allowed) {
+    return std::find(options_.cors_origins.begin(), options_.cors_origins.end(), allowed) !=
+           options_.cors_origins.end();
+  };
+  const bool all = allows("*");
+  exchange.AddHeaders({{"Vary", "Origin"}});
+  if (origin.empty() || (!all && !allows(origin))) return false;
+  exchange.AddHeaders({{"Access-Control-Allow-Origin", all ? "*" : std::string(origin)},
+                       {"Access-Control-Expose-Headers", "Retry-After"}});
+  if (request.method != "OPTIONS" || request.header("access-control-request-method").empty()) return false;
+  exchange.AddHeaders({{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Max-Age", "600"}});
+  const absl::string_view headers = request.header("access-control-request-headers");
+  if (!headers.empty()) exchange.AddHeaders({{"Access-Control-Allow-Headers", std::string(headers)}});
+  return true;
+}
 
 bool Service::MayUse(const HttpRequest& request) const {
-  if (api_keys_.empty()) return true;
+  if (options_.api_keys.empty()) return true;
   absl::string_view given = request.header("authorization");
   if (!absl::ConsumePrefix(&given, "Bearer ")) return false;
   // The time that the comparison takes says nothing about a key.
   bool same = false;
-  for (const std::string& key : api_keys_) {
+  for (const std::string& key : options_.api_keys) {
     same |= key.size() == given.size() && CRYPTO_memcmp(key.data(), given.data(), key.size()) == 0;
   }
   return same;
@@ -64,108 +97,147 @@ bool Service::MayUse(const HttpRequest& request) const {
 
 void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
+  if (AllowOrigin(*exchange)) return exchange->Reply(204, "text/plain", "");
   const absl::string_view path = request.path, method = request.method == "HEAD" ? "GET" : request.method;
   const auto* known = std::find_if(std::begin(kPaths), std::end(kPaths), [&](const Path& p) { return p.path == path; });
   if (known == std::end(kPaths)) {
-    return Refuse(*exchange, ErrorOf(404, absl::StrCat("there is no '", path, "'; there are ",
-                                                       absl::StrJoin(kPaths, ", ", [](std::string* out, const Path& p) {
-                                                         absl::StrAppend(out, p.method, " ", p.path);
-                                                       }))));
+    return Refuse(*exchange, ErrorOf(404,
+                                     absl::StrCat("there is no '", path, "'; there are ",
+                                                  absl::StrJoin(kPaths, ", ",
+                                                                [](std::string* out, const Path& p) {
+                                                                  absl::StrAppend(out, p.method, " ", p.path);
+                                                                })),
+                                     "unknown_url"));
   }
   if (known->method != method) {
-    return Refuse(*exchange, ErrorOf(405, absl::StrCat("'", path, "' takes ", known->method, " alone")),
+    return Refuse(*exchange,
+                  ErrorOf(405, absl::StrCat("'", path, "' takes ", known->method, " alone"), "method_not_supported"),
                   {{"Allow", std::string(known->method)}});
   }
   if ((absl::StartsWith(path, "/v1/") || path == "/tokenize") && !MayUse(request)) {
     return Refuse(*exchange, ErrorOf(401, "the request has no valid key; send the header 'Authorization: Bearer KEY'",
                                      "invalid_api_key"));
   }
+  if (path == "/") return exchange->Reply(200, "text/html; charset=utf-8", std::string(ChatPage()), PageHeaders());
+  if (path == "/openapi.json") return exchange->Reply(200, kJson, std::string(OpenApiText()));
   if (path == "/health") return exchange->Reply(200, "text/plain", "ok\n");
   if (path == "/ready") {
     return exchange->Reply(draining_ ? 503 : 200, "text/plain", draining_ ? "shutting down\n" : "ready\n");
   }
-  if (path == "/metrics") return exchange->Reply(200, "text/plain; version=0.0.4", Metrics());
+  if (path == "/metrics") return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts()));
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
   if (path == "/tokenize") return Tokenize(*exchange);
   Complete(exchange, path == "/v1/chat/completions");
 }
 
-void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat) {
-  const std::string& body = exchange->request().body;
-  auto parsed = chat ? ParseChatRequest(body) : ParseCompletionRequest(body);
-  if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(*exchange, *error);
-  const ApiRequest request = std::get<ApiRequest>(std::move(parsed));
-  if (!request.model.empty() && request.model != model_.name) {
-    return Refuse(*exchange,
-                  ErrorOf(404, absl::StrCat("there is no model '", request.model, "'; there is '", model_.name, "'"),
-                          "model_not_found", "model"));
-  }
-  Generation generation;
+std::variant<std::vector<int32_t>, ApiError> Service::Encode(const ApiRequest& request, bool chat) const {
+  const char* const param = chat ? "messages" : "prompt";
   if (const auto* ids = std::get_if<std::vector<int32_t>>(&request.prompt); !chat && ids != nullptr) {
-    generation.prompt = *ids;
     for (const int32_t id : *ids) {
-      if (id < model_.tokenizer->vocabulary_size()) continue;
-      return Refuse(*exchange, ErrorOf(400, absl::StrCat("the vocabulary has no token ", id), "", "prompt"));
+      if (id >= model_.tokenizer->vocabulary_size()) {
+        return ErrorOf(400, absl::StrCat("the vocabulary has no token ", id), "invalid_value", param);
+      }
     }
-  } else {
-    if (chat && model_.render == nullptr) {
-      return Refuse(*exchange, ErrorOf(400, "the model has no chat template that is understood; use /v1/completions"));
-    }
-    absl::StatusOr<std::string> text = chat ? model_.render(request.messages) : std::get<std::string>(request.prompt);
-    if (!text.ok()) return Refuse(*exchange, ErrorOf(400, std::string(text.status().message()), "", "messages"));
-    // A template writes the begin token itself.
-    const EncodeOptions options = {/*add_special=*/!chat, /*parse_special=*/true};
-    auto encoded = model_.tokenizer->Encode(*text, options);
-    if (!encoded.ok()) {
-      return Refuse(*exchange, ErrorOf(400, std::string(encoded.status().message()), "", chat ? "messages" : "prompt"));
-    }
-    generation.prompt = *std::move(encoded);
+    return *ids;
   }
+  if (chat && model_.render == nullptr) {
+    return ErrorOf(400, "the model has no chat template that is understood; use /v1/completions");
+  }
+  const absl::StatusOr<std::string> text =
+      chat ? model_.render(request.messages) : std::get<std::string>(request.prompt);
+  if (!text.ok()) return ErrorOf(400, std::string(text.status().message()), "invalid_value", param);
+  // A template writes the begin token itself.
+  const EncodeOptions options = {/*add_special=*/!chat, /*parse_special=*/true};
+  auto encoded = model_.tokenizer->Encode(*text, options);
+  if (!encoded.ok()) return ErrorOf(400, std::string(encoded.status().message()), "invalid_value", param);
+  if (encoded->empty()) return ErrorOf(400, "the prompt is empty", "invalid_value", param);
+  return *std::move(encoded);
+}
+
+std::variant<Generation, ApiError> Service::Plan(const ApiRequest& request, bool chat) const {
+  if (!request.model.empty() && request.model != model_.name) {
+    return ErrorOf(404, absl::StrCat("there is no model '", request.model, "'; there is '", model_.name, "'"),
+                   "model_not_found", "model");
+  }
+  auto encoded = Encode(request, chat);
+  if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
+  Generation generation;
+  generation.prompt = std::get<std::vector<int32_t>>(std::move(encoded));
   const auto prompted = static_cast<int64_t>(generation.prompt.size());
-  if (prompted == 0) return Refuse(*exchange, ErrorOf(400, "the prompt is empty", "", chat ? "messages" : "prompt"));
   const int64_t left = model_.context - prompted;
   if (left < 1 || request.max_tokens.value_or(1) > left) {
-    return Refuse(
-        *exchange,
-        ErrorOf(
-            400,
-            absl::StrCat("this model's context has ", model_.context, " tokens; the prompt has ", prompted,
-                         request.max_tokens ? absl::StrCat(" and 'max_tokens' asks for ", *request.max_tokens) : ""),
-            "context_length_exceeded", chat ? "messages" : "prompt"));
+    return ErrorOf(
+        400,
+        absl::StrCat("this model's context has ", model_.context, " tokens; the prompt has ", prompted,
+                     request.max_tokens ? absl::StrCat(" and 'max_tokens' asks for ", *request.max_tokens) : ""),
+        "context_length_exceeded", chat ? "messages" : "prompt");
   }
+  const GenerationDefaults& defaults = model_.defaults;
   // OpenAI's default for completions is 16.
-  generation.max_new_tokens = request.max_tokens.value_or(chat ? left : std::min<int64_t>(16, left));
-  generation.temperature = request.temperature;
-  generation.top_k = request.top_k;
-  generation.top_p = request.top_p;
+  const int64_t most = chat ? defaults.max_new_tokens.value_or(left) : 16;
+  generation.max_new_tokens = request.max_tokens.value_or(std::min(most, left));
+  const bool greedy = !defaults.do_sample.value_or(true);
+  generation.temperature = request.temperature.value_or(greedy ? 0 : defaults.temperature.value_or(1));
+  if (engine_->has_logprobs()) {
+    generation.top_k = request.top_k.value_or(static_cast<int32_t>(defaults.top_k.value_or(0)));
+    generation.top_p = request.top_p.value_or(defaults.top_p.value_or(1));
+    generation.top_logprobs = request.logprobs.value_or(0);
+  } else {
+    const char* const param = request.top_k.value_or(0) != 0   ? "top_k"
+                              : request.top_p.value_or(1) != 1 ? "top_p"
+                              : request.logprobs.has_value()   ? "logprobs"
+                                                               : nullptr;
+    if (param != nullptr) {
+      return ErrorOf(400, absl::StrCat("this server's plan does not support this value of '", param, "'; leave it out"),
+                     "unsupported_value", param);
+    }
+  }
   generation.seed = request.seed ? *request.seed : std::random_device{}();
   generation.end_tokens = model_.end_tokens;
+  return generation;
+}
+
+void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat) {
+  const std::string& body = exchange->request().body;
+  const auto parsed = chat ? ParseChatRequest(body) : ParseCompletionRequest(body);
+  if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(*exchange, *error);
+  const auto& request = std::get<ApiRequest>(parsed);
+  const auto planned = Plan(request, chat);
+  if (const auto* error = std::get_if<ApiError>(&planned)) return Refuse(*exchange, *error);
+  const auto& generation = std::get<Generation>(planned);
   Answer::About about = {absl::StrCat(chat ? "chatcmpl-" : "cmpl-", absl::Hex(Now()), "-", ++requests_), model_.name,
-                         Now(), chat, static_cast<uint64_t>(prompted)};
+                         Now(), chat, static_cast<uint64_t>(generation.prompt.size())};
   auto answer = std::make_shared<Answer>(exchange, *model_.tokenizer, request, std::move(about));
-  generation.take = [answer](int32_t token) { return answer->Take(token); };
-  generation.finish = [answer](FinishReason reason, const absl::Status& status) { answer->Finish(reason, status); };
-  auto ticket = engine_->Submit(std::move(generation));
-  if (absl::IsInvalidArgument(ticket.status())) {
-    return Refuse(*exchange, ErrorOf(400, std::string(ticket.status().message())));
+  std::vector<Generation> generations(static_cast<size_t>(request.n), generation);
+  for (size_t i = 0; i < generations.size(); ++i) {
+    generations[i].seed += i;
+    generations[i].take = [answer, i](const SampledToken& sampled) { return answer->Take(i, sampled); };
+    generations[i].finish = [answer, i](FinishReason reason, const absl::Status& status) {
+      answer->Finish(i, reason, status);
+    };
   }
-  if (!ticket.ok()) {
-    const bool full = absl::IsResourceExhausted(ticket.status());
+  auto tickets = engine_->Submit(std::move(generations));
+  if (absl::IsInvalidArgument(tickets.status())) {
+    return Refuse(*exchange, ErrorOf(400, std::string(tickets.status().message()), "invalid_value"));
+  }
+  if (!tickets.ok()) {
+    const bool full = absl::IsResourceExhausted(tickets.status());
     ApiError error =
-        ErrorOf(full ? 429 : 503, std::string(ticket.status().message()), full ? "rate_limit_exceeded" : "");
+        ErrorOf(full ? 429 : 503, std::string(tickets.status().message()), full ? "rate_limit_exceeded" : "");
     if (full) error.type = "rate_limit_error";
     return Refuse(*exchange, error, {{"Retry-After", "1"}});
   }
-  exchange->OnDisconnect([ticket = *std::move(ticket)] { ticket->Cancel(); });
+  exchange->OnDisconnect([tickets = *std::move(tickets)] {
+    for (const auto& ticket : tickets) ticket->Cancel();
+  });
 }
 
 void Service::Tokenize(HttpExchange& exchange) const {
-  const auto parsed = ParseJson(exchange.request().body, "the body");
-  const bool valid =
-      parsed.ok() && parsed->is_object() && parsed->contains("prompt") && (*parsed)["prompt"].is_string();
-  if (!valid) return Refuse(exchange, ErrorOf(400, "the body is to be an object with the text 'prompt'", "", "prompt"));
-  const auto ids = model_.tokenizer->Encode((*parsed)["prompt"].get<std::string>());
-  if (!ids.ok()) return Refuse(exchange, ErrorOf(400, std::string(ids.status().message()), "", "prompt"));
+  const auto parsed = ParseTokenizeRequest(exchange.request().body);
+  if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(exchange, *error);
+  const auto& request = std::get<TokenizeRequest>(parsed);
+  const auto ids = model_.tokenizer->Encode(request.prompt, {.add_special = request.add_special});
+  if (!ids.ok()) return Refuse(exchange, ErrorOf(400, std::string(ids.status().message()), "invalid_value", "prompt"));
   exchange.Reply(200, kJson,
                  OrderedJson{{"count", ids->size()}, {"max_model_len", model_.context}, {"tokens", *ids}}.dump());
 }
@@ -178,35 +250,6 @@ std::string Service::Models() const {
                              {"max_model_len", model_.context}};
   return OrderedJson{{"object", "list"}, {"data", OrderedJson::array({model})}}.dump(
       -1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
-std::string Service::Metrics() const {
-  const EngineCounts c = engine_->counts();
-  std::string text;
-  const auto add = [&](absl::string_view name, absl::string_view type, absl::string_view help, auto value) {
-    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ", value, "\n");
-  };
-  add("vllm:num_requests_running", "gauge", "Requests that are computed.", c.running);
-  add("vllm:num_requests_waiting", "gauge", "Requests that wait.", c.waiting);
-  if (c.blocks_total > 0) {
-    const double usage = static_cast<double>(c.blocks_used) / static_cast<double>(c.blocks_total);
-    add("vllm:kv_cache_usage_perc", "gauge", "Part of the cache's blocks that requests use, from 0 to 1.", usage);
-    add("vllm:num_preemptions_total", "counter", "Times that a request lost its blocks to another.", c.preemptions);
-    add("vllm:prefix_cache_queries_total", "counter", "Tokens of prompts that the prefix cache was asked for.",
-        c.prefix_queries);
-    add("vllm:prefix_cache_hits_total", "counter", "Tokens of prompts that the prefix cache had.", c.prefix_hits);
-  }
-  add("vllm:prompt_tokens_total", "counter", "Tokens of prompts.", c.prompt_tokens);
-  add("vllm:generation_tokens_total", "counter", "Tokens that were generated.", c.new_tokens);
-  absl::StrAppend(&text, "# HELP vllm:request_success_total Requests by how they ended.\n",
-                  "# TYPE vllm:request_success_total counter\n");
-  for (const auto& [reason, count] : {std::pair<const char*, uint64_t>{"stop", c.stopped},
-                                      {"length", c.length},
-                                      {"abort", c.cancelled},
-                                      {"error", c.failed}}) {
-    absl::StrAppend(&text, "vllm:request_success_total{finished_reason=\"", reason, "\"} ", count, "\n");
-  }
-  return text;
 }
 
 }  // namespace bowline::serve

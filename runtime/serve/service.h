@@ -7,12 +7,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "runtime/serve/api_request.h"
 #include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
+#include "runtime/serve/model_files.h"
 #include "runtime/text/tokenizer.h"
 
 namespace bowline::serve {
@@ -23,14 +25,22 @@ struct ServedModel {
   // Null where the model has no template that is understood.
   ChatRenderer render;
   std::vector<int32_t> end_tokens;
+  GenerationDefaults defaults;
   int64_t context = 0;  // tokens of a prompt and its continuation
   int64_t created = 0;  // seconds since 1970
 };
 
+struct ServiceOptions {
+  // Where there are some, requests below /v1 and of /tokenize need one of them.
+  std::vector<std::string> api_keys;
+  // The origins of pages whose scripts may use the API beside the server's own page; "*": all.
+  std::vector<std::string> cors_origins;
+};
+
 class Service {
  public:
-  // All outlive the service. With keys, requests below /v1 and of /tokenize need one of them.
-  Service(const ServedModel& model, Engine* engine, std::vector<std::string> api_keys);
+  // Model and engine outlive the service.
+  Service(const ServedModel& model, Engine* engine, ServiceOptions options);
 
   // Of HttpServer.
   void Handle(const std::shared_ptr<HttpExchange>& exchange);
@@ -40,14 +50,19 @@ class Service {
 
  private:
   bool MayUse(const HttpRequest& request) const;
+  // Lets scripts of allowed origins read the reply. True where the request only asks whether they may.
+  bool AllowOrigin(HttpExchange& exchange) const;
   void Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat);
+  // The tokens of the request's prompt.
+  std::variant<std::vector<int32_t>, ApiError> Encode(const ApiRequest& request, bool chat) const;
+  // What an engine is to do for the request, but for who takes the tokens; with defaults of the model.
+  std::variant<Generation, ApiError> Plan(const ApiRequest& request, bool chat) const;
   void Tokenize(HttpExchange& exchange) const;
   std::string Models() const;
-  std::string Metrics() const;
 
   const ServedModel& model_;
   Engine* const engine_;
-  const std::vector<std::string> api_keys_;
+  const ServiceOptions options_;
   std::atomic<bool> draining_ = false;
   std::atomic<uint64_t> requests_ = 0;
 };

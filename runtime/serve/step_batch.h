@@ -17,6 +17,7 @@ struct SequenceSampling {
   int32_t top_k = 0;
   float top_p = 1;
   uint64_t seed = 0;
+  int32_t top_logprobs = 0;  // most likely tokens that are wanted beside the chosen one
 };
 
 // Sequences side by side, one row a token. Row t of sequence r has the position
@@ -37,9 +38,15 @@ struct StepBatch {
   std::vector<bool> wants_token;           // [R]
 };
 
+struct TokenLogprob {
+  int32_t token = 0;
+  float logprob = 0;  // log(softmax(logits)[token]), whatever temperature and limits are
+};
+
 struct SampledToken {
   int32_t token = 0;
   float logprob = 0;
+  std::vector<TokenLogprob> top = {};  // the `top_logprobs` most likely ones, falling
 };
 
 // Runs a step and gives one entry per sequence; of sequences that want no token, anything.

@@ -121,7 +121,13 @@ absl::Status StepRunner::Run(const StepBatch& batch, std::vector<SampledToken>& 
     const SequenceSampling& how = batch.sampling[i];
     const int64_t token = SampleToken(logits, how.temperature, {.top_k = how.top_k, .top_p = how.top_p}, how.seed,
                                       static_cast<uint64_t>(batch.lengths[i]));
-    sampled[i] = {static_cast<int32_t>(token), static_cast<float>(LogProbability(logits, token))};
+    const double logprob = LogProbability(logits, token);
+    sampled[i] = {.token = static_cast<int32_t>(token), .logprob = static_cast<float>(logprob)};
+    for (const int64_t likely : MostLikelyTokens(logits, how.top_logprobs)) {
+      const double above =
+          static_cast<double>(logits[static_cast<size_t>(likely)]) - logits[static_cast<size_t>(token)];
+      sampled[i].top.push_back({static_cast<int32_t>(likely), static_cast<float>(logprob + above)});
+    }
   }
   return absl::OkStatus();
 }

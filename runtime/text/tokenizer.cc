@@ -202,6 +202,12 @@ std::vector<std::string> Tokenizer::AddedContents() const {
   return contents;
 }
 
+std::string Tokenizer::Bytes(int32_t id) const {
+  std::string bytes;
+  AppendBytes(id, /*first=*/false, &bytes);
+  return bytes;
+}
+
 bool Tokenizer::AppendBytes(int32_t id, bool first, std::string* bytes) const {
   std::string text(token(id));
   for (const DecoderStep& step : definition_.decoder) {

@@ -45,6 +45,8 @@ class Tokenizer {
   bool IsSpecial(int32_t id) const { return id >= 0 && id < vocabulary_size() && special_[static_cast<size_t>(id)]; }
   // "" for ids without a token.
   absl::string_view token(int32_t id) const;
+  // The bytes of a token in the middle of a text, which need not be whole characters.
+  std::string Bytes(int32_t id) const;
   // The contents of the added tokens, in the order of the file.
   std::vector<std::string> AddedContents() const;
   // The id of a token by its name in the vocabulary; -1: there is none.

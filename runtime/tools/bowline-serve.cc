@@ -57,6 +57,7 @@ struct ServeOptions {
   std::string plan, weights, driver, driver_path, host = "127.0.0.1", api_key_file, name;
   std::vector<CompileFlag> compile;  // as they were given
   uint16_t port = 8000;
+  std::vector<std::string> cors_origins;
   size_t most_waiting = 128;
   double drain_timeout_s = 30;
 };
@@ -220,6 +221,12 @@ absl::Status Serve(ServeOptions options) {
   model.name = options.name.empty() ? files.name : options.name;
   model.tokenizer = files.tokenizer.get();
   model.end_tokens = files.end_tokens;
+  model.defaults = files.defaults;
+  if (!engine.has_logprobs() && (files.defaults.top_k.value_or(0) != 0 || files.defaults.top_p.value_or(1) != 1)) {
+    absl::FPrintF(stderr,
+                  "bowline-serve: note: the plan cannot follow top_k and top_p of generation_config.json; "
+                  "compile the model with --mode serve\n");
+  }
   model.context = served.context;
   if (!files.chat_template.empty()) {
     absl::StatusOr<serve::ChatRenderer> render = serve::MakeChatRenderer(files);
@@ -237,7 +244,8 @@ absl::Status Serve(ServeOptions options) {
                                                      [&](const std::shared_ptr<serve::HttpExchange>& exchange) {
                                                        service->Handle(exchange);
                                                      }));
-  service = std::make_unique<serve::Service>(model, &engine, std::move(keys));
+  service = std::make_unique<serve::Service>(
+      model, &engine, serve::ServiceOptions{.api_keys = std::move(keys), .cors_origins = options.cors_origins});
   signals.Start(
       options.drain_timeout_s,
       [&] {
@@ -272,6 +280,9 @@ int Main(int argc, char** argv) {
   app.add_option("--host", o.host, "Address to listen on")->capture_default_str();
   app.add_option("--port", o.port, "Port; 0: one that is free")->capture_default_str();
   app.add_option("--api-key-file", o.api_key_file, "File with a key a line; requests need one of them");
+  app.add_option("--cors-origin", o.cors_origins,
+                 "Origin of pages whose scripts may use the API, as https://HOST; '*': all. May be repeated")
+      ->allow_extra_args(false);
   app.add_option("--served-model-name", o.name, "The model's name for clients; not given: the file's");
   app.add_option("--max-queue", o.most_waiting, "Requests that may wait; further ones get the status 429")
       ->capture_default_str();

@@ -57,7 +57,8 @@ std::vector<int32_t> IndicesWithin(absl::Span<const float> logits, double temper
     heap.pop_back();
   };
   double reached = 0;
-  while (first.size() < most && (limits.top_k > 0 || reached < limits.top_p * sum)) {
+  // One at least: a top_p of 0 is what a tiny one becomes in f32.
+  while (first.size() < most && (first.empty() || limits.top_k > 0 || reached < limits.top_p * sum)) {
     take();
     if (limits.top_k == 0) reached += weight(first.back());
   }
@@ -81,6 +82,17 @@ int64_t SampleToken(absl::Span<const float> logits, double temperature, const To
   const float largest = *std::max_element(logits.begin(), logits.end());
   const std::vector<int32_t> indices = IndicesWithin(logits, temperature, limits);
   return static_cast<int64_t>(Pick(logits, indices, largest, temperature, Uniform(seed, draw)));
+}
+
+std::vector<int64_t> MostLikelyTokens(absl::Span<const float> logits, int64_t count) {
+  const size_t kept = std::min(logits.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
+  if (kept == 0) return {};
+  std::vector<int64_t> tokens(logits.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(kept), tokens.end(),
+                    [&](int64_t a, int64_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
+  tokens.resize(kept);
+  return tokens;
 }
 
 double LogProbability(absl::Span<const float> logits, int64_t token) {

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_TRAIN_TOKEN_SAMPLING_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 
@@ -19,12 +20,15 @@ int64_t SampleToken(absl::Span<const float> logits, double temperature, uint64_t
 // temperature) among these, reach `top_p` together (Holtzman et al., 2020).
 struct TokenLimits {
   int64_t top_k = 0;
-  double top_p = 1;  // in (0, 1]
+  double top_p = 1;  // up to 1; 0 leaves one token
 };
 
 // The same with limits: index i has the probability softmax(logits / temperature)[i] among those that are left.
 int64_t SampleToken(absl::Span<const float> logits, double temperature, const TokenLimits& limits, uint64_t seed,
                     uint64_t draw);
+
+// The `count` largest of `logits`, or all if there are fewer, falling; equal ones are in the order of indices.
+std::vector<int64_t> MostLikelyTokens(absl::Span<const float> logits, int64_t count);
 
 // Returns log(softmax(logits)[token]), computed in f64.
 double LogProbability(absl::Span<const float> logits, int64_t token);

@@ -4,9 +4,12 @@ bowline-run; keys, signals, wrong calls."""
 
 import http.client
 import json
+import math
 import re
+import shutil
 import signal
 import subprocess
+import unittest
 
 import served_model
 import tools
@@ -19,12 +22,13 @@ class Serve(tools.ToolTest):
         super().setUp()
         self.weights = served_model.write_model(self.folder)
         self.plan = self.folder / "g.plan"
+        self.steps = self.folder / "s.plan"
         tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--mode", "generate", "--seq", CONTEXT,
                       *tools.ONE_THREAD, "-o", self.plan)
 
-    def serve(self, *flags):
+    def serve(self, *flags, plan=None):
         """A server that is ready, and its port."""
-        server = subprocess.Popen([tools.tool("bowline-serve"), self.plan, "--weights", self.weights, "--port", "0",
+        server = subprocess.Popen([tools.tool("bowline-serve"), plan or self.plan, "--weights", self.weights, "--port", "0",
                                    *map(str, flags)], stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.stderr.close)
         self.addCleanup(server.wait)
@@ -41,6 +45,11 @@ class Serve(tools.ToolTest):
         text = reply.read().decode()
         connection.close()
         return reply.status, text
+
+    def serve_steps(self, *flags):
+        tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--mode", "serve", "--max-context", CONTEXT,
+                      "--max-batch", 2, "--buckets", 1, 8, *tools.ONE_THREAD, "-o", self.steps)
+        return self.serve(*flags, plan=self.steps)
 
     def refuse(self, code, says, *arguments):
         done = tools.start("bowline-serve", *arguments)
@@ -83,6 +92,50 @@ class Serve(tools.ToolTest):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
 
+    def test_several_answers_with_logarithms(self):
+        _, port = self.serve_steps()
+        body = {"prompt": "In the", "max_tokens": 5, "seed": 3, "n": 3, "logprobs": 2}
+        choices = json.loads(self.ask(port, "/v1/completions", body)[1])["choices"]
+        self.assertEqual([choice["index"] for choice in choices], [0, 1, 2])
+        for i, choice in enumerate(choices):
+            alone = json.loads(self.ask(port, "/v1/completions", {**body, "seed": 3 + i, "n": 1})[1])["choices"][0]
+            self.assertEqual(alone["text"], choice["text"])
+            for one, other in zip(alone["logprobs"]["token_logprobs"], choice["logprobs"]["token_logprobs"], strict=True):
+                self.assertAlmostEqual(one, other, places=4)
+        # The least value that JSON can say leaves one token.
+        status, text = self.ask(port, "/v1/completions", {"prompt": "In the", "max_tokens": 2, "top_p": 5e-324})
+        self.assertEqual(status, 200, text)
+        greedy = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 4, "temperature": 0, "logprobs": True,
+                  "top_logprobs": 20}
+        choice, = json.loads(self.ask(port, "/v1/chat/completions", greedy)[1])["choices"]
+        content = choice["logprobs"]["content"]
+        self.assertEqual(bytes(sum((token["bytes"] for token in content), [])).decode(errors="replace"),
+                         choice["message"]["content"])
+        for token in content:
+            likely = [each["logprob"] for each in token["top_logprobs"]]
+            self.assertEqual(len(likely), 20)
+            self.assertEqual((likely, token["logprob"]), (sorted(likely, reverse=True), likely[0]))
+            self.assertLess(sum(map(math.exp, likely)), 1 + 1e-5)
+            self.assertGreater(sum(map(math.exp, likely)), 20 / 257)
+
+    def test_the_models_defaults(self):
+        (self.weights / "generation_config.json").write_text('{"do_sample": false, "max_new_tokens": 4}')
+        _, port = self.serve_steps()
+        asked, plain = (json.loads(self.ask(port, "/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}],
+                                                                           **more})[1])
+                        for more in ({"temperature": 0, "max_tokens": 4}, {}))
+        self.assertEqual(asked["choices"], plain["choices"])
+        self.assertEqual(asked["usage"]["completion_tokens"], 4)
+
+    @unittest.skipUnless(shutil.which("promtool"), "needs promtool, of the package prometheus")
+    def test_promtool_takes_the_metrics(self):
+        _, port = self.serve_steps()
+        self.assertEqual(self.ask(port, "/v1/completions", {"prompt": "In", "max_tokens": 2})[0], 200)
+        text = self.ask(port, "/metrics")[1]
+        self.assertIn("bowline_kv_cache_usage_ratio", text)
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
     def test_keys_and_names(self):
         (self.folder / "keys").write_text("first\n\nsecond\n")
         _, port = self.serve("--api-key-file", self.folder / "keys", "--served-model-name", "knot")
@@ -90,6 +143,8 @@ class Serve(tools.ToolTest):
         status, text = self.ask(port, "/v1/models", Authorization="Bearer second")
         self.assertEqual((status, json.loads(text)["data"][0]["id"]), (200, "knot"))
         self.assertEqual(self.ask(port, "/health")[0], 200)
+        status, page = self.ask(port, "/")
+        self.assertEqual((status, page[:15]), (200, "<!doctype html>"))
 
     def test_wrong_calls(self):
         _, port = self.serve()

@@ -17,8 +17,8 @@ struct Request {
   explicit Request(std::vector<int32_t> prompt, int64_t max_new_tokens) {
     generation.prompt = std::move(prompt);
     generation.max_new_tokens = max_new_tokens;
-    generation.take = [this](int32_t token) {
-      tokens.push_back(token);
+    generation.take = [this](const SampledToken& sampled) {
+      tokens.push_back(sampled.token);
       return tokens.size() < enough;
     };
     generation.finish = [this](FinishReason r, const absl::Status& s) {
@@ -30,7 +30,7 @@ struct Request {
     return FakePagedModel::GenerateAlone({generation.prompt,
                                           generation.max_new_tokens,
                                           {static_cast<float>(generation.temperature), generation.top_k,
-                                           static_cast<float>(generation.top_p), generation.seed},
+                                           static_cast<float>(generation.top_p), generation.seed, 0},
                                           generation.end_tokens});
   }
   FinishReason Wait() { return reason.get_future().get(); }
@@ -56,9 +56,9 @@ class BatchEngineTest : public ::testing::Test {
     engine_ = *std::move(engine);
   }
   std::shared_ptr<Ticket> Submit(Request& request) {
-    auto ticket = engine_->Submit(request.generation);
-    EXPECT_TRUE(ticket.ok()) << ticket.status();
-    return ticket.value_or(nullptr);
+    auto tickets = engine_->Submit({request.generation});
+    EXPECT_TRUE(tickets.ok()) << tickets.status();
+    return tickets.ok() ? (*tickets)[0] : nullptr;
   }
 
   std::function<absl::Status()> before_step_;  // on the engine's thread; set before Start
@@ -180,9 +180,9 @@ TEST_F(BatchEngineTest, RefusesWhatItCannotTake) {
   Submit(*requests[0]);
   began.get_future().wait();
   for (size_t i = 1; i < 4; ++i) Submit(*requests[i]);
-  EXPECT_EQ(engine_->Submit(requests[4]->generation).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(engine_->Submit({requests[4]->generation}).status().code(), absl::StatusCode::kResourceExhausted);
   Request large({1}, 64);
-  EXPECT_EQ(engine_->Submit(large.generation).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(engine_->Submit({large.generation}).status().code(), absl::StatusCode::kInvalidArgument);
   may_end.set_value();
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(requests[i]->Wait(), FinishReason::kLength);
 }
@@ -195,7 +195,7 @@ TEST_F(BatchEngineTest, DrainsAndThenTakesNoMore) {
   std::promise<size_t> drained;
   engine_->Drain([&] { drained.set_value(a.tokens.size() + b.tokens.size()); });
   Request late({1}, 1);
-  EXPECT_EQ(engine_->Submit(late.generation).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(engine_->Submit({late.generation}).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(drained.get_future().get(), 60u);
   EXPECT_EQ(a.Wait(), FinishReason::kLength);
 }

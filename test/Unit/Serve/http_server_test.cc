@@ -11,6 +11,7 @@
 namespace bowline::serve {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -163,6 +164,24 @@ TEST(HttpServerTest, AClientThatReadsNothingHoldsNoMoreThanItsLimit) {
   client.SendGet("/");
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return gone; });
+}
+
+TEST(HttpServerTest, AClientThatAsksMaySendItsBody) {
+  HttpLimits limits;
+  limits.body_bytes = 64;
+  Serving serving(Echo, limits);
+  HttpClient client(serving.port());
+  const std::string head = "POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: ";
+  client.Send(head + "5\r\n\r\n");
+  EXPECT_EQ(client.ReadTo("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send("hello");
+  EXPECT_THAT(client.ReadReply(), EndsWith("hello"));
+  // A body that has come already is not waited for.
+  client.Send(head + "5\r\n\r\nhello");
+  EXPECT_THAT(client.ReadReply(), AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("hello")));
+  // One that is too long need not be sent.
+  client.Send(head + "65\r\n\r\n");
+  EXPECT_THAT(client.ReadReply(), StartsWith("HTTP/1.1 413 "));
 }
 
 TEST(HttpServerTest, FinishCompletesRepliesAndEndsTheRest) {

@@ -59,7 +59,7 @@ class History {
       std::copy_n(beginning.begin(), Draw(0, prompt), client.request.prompt.begin());
       client.request.max_new_tokens = Draw(1, most - prompt) + (Chance(3) ? most : 0);
       client.request.sampling = {static_cast<float>(Draw(0, 2)), static_cast<int32_t>(Draw(0, 3)), 0.5F,
-                                 static_cast<uint64_t>(Draw(0, 1))};
+                                 static_cast<uint64_t>(Draw(0, 1)), 0};
       if (Chance(50)) client.request.end_tokens = {0};
     }
   }

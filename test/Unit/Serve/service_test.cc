@@ -5,115 +5,13 @@
 #include <future>
 #include <thread>
 
-#include "absl/strings/str_split.h"
-#include "runtime/serve/batch_engine.h"
-#include "runtime/serve/sequential_engine.h"
-#include "runtime/text/tokenizer_parts.h"
-#include "test/Unit/Serve/http_client.h"
+#include "test/Unit/Serve/service_fixture.h"
 
 namespace bowline::serve {
 namespace {
 
-using Json = nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// A token for each printable letter, one for a blank, and one for the end.
-TokenizerParts Letters() {
-  TokenizerParts parts;
-  parts.model = "gpt2";
-  parts.pre_tokenizer = "gpt-2";
-  parts.tokens = {"<|end|>", "\xc4\xa0"};
-  for (char c = '!'; c <= '~'; ++c) parts.tokens.emplace_back(1, c);
-  parts.types.assign(parts.tokens.size(), 1);
-  parts.types[0] = 3;
-  parts.end = 0;
-  return parts;
-}
-
-// A server whose model says the prompt again, backwards, and then the end.
-class ServiceTest : public ::testing::Test {
- protected:
-  void Start(std::vector<std::string> keys = {}, size_t most_waiting = 4) {
-    StartWith(std::make_unique<SequentialEngine>(
-                  [this](absl::Span<const int32_t> prompt, const GenerateOptions& options,
-                         absl::FunctionRef<absl::Status(int32_t)> write,
-                         const std::atomic<bool>& stop) { return Mirror(prompt, options, write, stop); },
-                  most_waiting),
-              std::move(keys));
-  }
-
-  absl::Status Mirror(absl::Span<const int32_t> prompt, const GenerateOptions& options,
-                      absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop) const {
-    if (gate_.valid()) gate_.wait();
-    if (prompt[0] == 2) return absl::InternalError("the model fails");
-    std::vector<int32_t> text(prompt.rbegin(), prompt.rend());
-    text.push_back(0);
-    for (int64_t i = 0; i < options.max_new_tokens && !stop; ++i) {
-      BOWLINE_RETURN_IF_ERROR(write(text[static_cast<size_t>(i) % text.size()]));
-    }
-    return absl::OkStatus();
-  }
-
-  void StartWith(std::unique_ptr<Engine> engine, std::vector<std::string> keys = {}) {
-    engine_ = std::move(engine);
-    auto tokenizer = MakeTokenizer(Letters());
-    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-    tokenizer_ = *std::move(tokenizer);
-    model_.name = "mirror";
-    model_.tokenizer = tokenizer_.get();
-    model_.end_tokens = {0};
-    model_.context = 40;
-    model_.created = 1;
-    model_.render = [](const nlohmann::ordered_json& messages) -> absl::StatusOr<std::string> {
-      std::string text;
-      for (const auto& message : messages)
-        text += message["role"].get<std::string>()[0] + message["content"].get<std::string>();
-      if (text.find('~') != std::string::npos) return absl::InvalidArgumentError("the template refuses '~'");
-      return text;
-    };
-    service_ = std::make_unique<Service>(model_, engine_.get(), std::move(keys));
-    auto server = HttpServer::Listen(
-        "127.0.0.1", 0, {}, [this](const std::shared_ptr<HttpExchange>& exchange) { service_->Handle(exchange); });
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    thread_ = std::thread([this] { server_->Run(); });
-  }
-
-  void TearDown() override {
-    if (opened_.has_value()) opened_->set_value();
-    engine_.reset();
-    server_->Stop();
-    thread_.join();
-  }
-
-  // Nothing is generated until the gate opens.
-  void CloseGate() { gate_ = opened_.emplace().get_future().share(); }
-
-  std::string Post(const std::string& path, const Json& body, const std::string& headers = "") {
-    HttpClient client(server_->port());
-    client.SendPost(path, body.dump(), headers + "Connection: close\r\n");
-    return client.ReadAll();
-  }
-  static Json BodyOf(const std::string& reply) { return Json::parse(reply.substr(reply.find("\r\n\r\n") + 4)); }
-  // The events of a stream, without chunks' lengths.
-  static std::vector<std::string> EventsOf(const std::string& reply) {
-    std::vector<std::string> events;
-    for (absl::string_view line : absl::StrSplit(reply, "\r\n")) {
-      if (absl::StartsWith(line, "data: ")) events.emplace_back(line.substr(6, line.size() - 8));
-    }
-    return events;
-  }
-
-  ServedModel model_;
-  std::unique_ptr<Tokenizer> tokenizer_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Service> service_;
-  std::unique_ptr<HttpServer> server_;
-  std::thread thread_;
-  std::optional<std::promise<void>> opened_;
-  std::shared_future<void> gate_;
-};
 
 TEST_F(ServiceTest, Completes) {
   Start();
@@ -173,14 +71,27 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
     Json body;
     const char *param, *says;
   } kCases[] = {
-      {"/v1/chat/completions", {{"messages", user}, {"n", 2}}, "n", "does not support this value of 'n'"},
+      {"/v1/chat/completions", {{"messages", user}, {"n", 129}}, "n", "from 1 to 128"},
+      {"/v1/chat/completions", {{"messages", user}, {"n", 0}}, "n", "from 1 to 128"},
+      {"/v1/chat/completions", {{"messages", user}, {"min_p", 0.1}}, "min_p", "this value of 'min_p'"},
+      {"/v1/chat/completions", {{"messages", user}, {"logprobs", true}}, "logprobs", "this value of 'logprobs'"},
+      {"/v1/chat/completions", {{"messages", user}, {"logprobs", 1}}, "logprobs", "not a boolean"},
+      {"/v1/chat/completions", {{"messages", user}, {"top_logprobs", 2}}, "top_logprobs", "with 'logprobs'"},
+      {"/v1/chat/completions",
+       {{"messages", user}, {"logprobs", true}, {"top_logprobs", 21}},
+       "top_logprobs",
+       "from 0 to 20"},
+      {"/v1/chat/completions",
+       {{"messages", user}, {"stream", true}, {"stream_options", {{"extra", 1}}}},
+       "stream_options.extra",
+       "the field 'stream_options.extra'"},
       {"/v1/chat/completions", {{"messages", user}, {"grammar", "x"}}, "grammar", "the field 'grammar'"},
       {"/v1/chat/completions", {{"messages", user}, {"max_tokens", 0}}, "max_tokens", "from 1"},
       {"/v1/chat/completions", {{"messages", user}, {"max_tokens", -1}}, "max_tokens", "from 1"},
       {"/v1/chat/completions", {{"messages", user}, {"temperature", 2.5}}, "temperature", "from 0 to 2"},
       {"/v1/chat/completions", {{"messages", user}, {"top_p", 0}}, "top_p", "above 0 and up to 1"},
-      {"/v1/chat/completions", {{"messages", user}, {"top_k", -2}}, "top_k", "from 1"},
-      {"/v1/chat/completions", {{"messages", user}, {"top_k", uint64_t{1} << 63}}, "top_k", "from 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"top_k", -2}}, "top_k", "from -1"},
+      {"/v1/chat/completions", {{"messages", user}, {"top_k", uint64_t{1} << 63}}, "top_k", "from -1"},
       {"/v1/chat/completions", {{"messages", user}, {"stream", 1}}, "stream", "not a boolean"},
       {"/v1/chat/completions",
        {{"messages", user}, {"stream_options", {{"include_usage", true}}}},
@@ -196,7 +107,11 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
       {"/v1/completions", {{"prompt", {"a", "b"}}}, "prompt", "one prompt"},
       {"/v1/completions", {{"prompt", {1, 96}}}, "prompt", "no token 96"},
       {"/v1/completions", {{"prompt", ""}}, "prompt", "empty"},
+      {"/v1/completions", Json::object(), "prompt", "is to be"},
+      {"/tokenize", {{"prompt", 1}}, "prompt", "not a text"},
+      {"/tokenize", {{"prompt", "a"}, {"fast", true}}, "fast", "the field 'fast'"},
       {"/v1/completions", {{"prompt", "a"}, {"stop", {"a", "b", "c", "d", "e"}}}, "stop", "more than 4"},
+      {"/v1/completions", {{"prompt", "a"}, {"logprobs", 6}}, "logprobs", "from 0 to 5"},
       {"/v1/completions", {{"prompt", "a"}, {"logprobs", 3}}, "logprobs", "this value of 'logprobs'"},
       {"/v1/completions", {{"prompt", "a"}, {"model", "other"}}, "model", "there is 'mirror'"},
       {"/v1/completions", {{"prompt", "a"}, {"max_tokens", 40}}, "prompt", "asks for 40"},
@@ -293,10 +208,10 @@ TEST_F(ServiceTest, BatchesAndCountsBlocks) {
   HttpClient client(server_->port());
   client.SendGet("/metrics");
   const std::string metrics = client.ReadReply();
-  EXPECT_THAT(metrics, HasSubstr("vllm:kv_cache_usage_perc 0\n"));
-  EXPECT_THAT(metrics, HasSubstr("vllm:num_preemptions_total 0\n"));
-  EXPECT_THAT(metrics, HasSubstr("vllm:prefix_cache_queries_total 16\n"));
-  EXPECT_THAT(metrics, HasSubstr("vllm:prefix_cache_hits_total 4\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_kv_cache_usage_ratio 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_num_preemptions_total 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_prefix_cache_queries_total 16\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_prefix_cache_hits_total 4\n"));
   // The cache has 32 places, and the context 40.
   const std::string large = Post("/v1/completions", {{"prompt", std::string(30, 'a')}, {"max_tokens", 5}});
   EXPECT_THAT(large, StartsWith("HTTP/1.1 400 "));
@@ -321,8 +236,8 @@ TEST_F(ServiceTest, ListsModelsAndCounts) {
   Post("/v1/completions", {{"prompt", "ab"}});
   client.SendGet("/metrics");
   const std::string metrics = client.ReadReply();
-  EXPECT_THAT(metrics, HasSubstr("vllm:prompt_tokens_total 2\n"));
-  EXPECT_THAT(metrics, HasSubstr("vllm:request_success_total{finished_reason=\"stop\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_prompt_tokens_total 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_requests_ended_total{finished_reason=\"stop\"} 1\n"));
   client.SendGet("/nothing");
   EXPECT_THAT(client.ReadReply(), HasSubstr("there is no '/nothing'; there are GET /v1/models"));
   client.SendGet("/v1/completions");
