@@ -435,6 +435,46 @@ static void addAttention(Random &random, std::vector<Case> &cases) {
                    {1e-5, 1e-4}});
 }
 
+/// What a step of a served model does with a cache of its own: it writes rows, and attends to what was there and to these.
+static void addPagedAttention(Random &random, std::vector<Case> &cases) {
+  int64_t keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3), width = random.pick({1, 3, 8, 16, 17});
+  SequenceSizes sizes{.sequences = random.integer(1, 6),
+                      .listed = random.integer(1, 5),
+                      .tokens = random.pick({1, 2, 7, 16, 33}),
+                      .block_tokens = random.pick({1, 3, 4, 16}),
+                      .block_count = 0};
+  sizes.block_count = 1 + sizes.sequences * sizes.listed + random.integer(0, 3);
+  Shape q{sizes.tokens, heads, width}, k{sizes.tokens, keyHeads, width};
+  Argument rows{{sizes.sequences + 1}, "i32"}, lengths{{sizes.sequences}, "i32"},
+      blocks{{sizes.sequences, sizes.listed}, "i32"}, positions{{sizes.tokens}, "i32"};
+  std::string query = tensorType(q), key = tensorType(k),
+              cache = tensorType({sizes.block_count, sizes.block_tokens, keyHeads, width}),
+              at = formatv("{0}, {1}, {2}", rows.type(), lengths.type(), blocks.type());
+  std::string variables, body;
+  for (const char *what : {"keys", "values"}) {
+    std::string name = formatv("{0}{1}", what, cases.size());
+    variables += formatv("graph.state @{0} cache : {1} init(#graph.fill<0.0>)\n", name, cache);
+    body += formatv("%{0} = graph.read @{1} : {2}\n"
+                    "%new_{0} = graph.cache_write %{0}, {3} at %3, %4, %5 : ({2}, {4}, {5}) -> {2}\n"
+                    "graph.write @{1}, %new_{0} : {2}\n",
+                    what, name, cache, what[0] == 'k' ? "%1" : "%2", key, at);
+  }
+  std::string window = random.flip() ? formatv("window {0} ", random.pick({1, 2, 5, 16})).str() : "";
+  body += formatv("%r0 = graph.paged_attention {0}%0, %new_keys, %new_values at %3, %4, %5 scale 0.375 : "
+                  "({1}, {2}, {2}, {3}) -> {1}\n"
+                  "%r1 = graph.sequence_positions %3, %4 : ({4}, {5}) -> {6}\n"
+                  "%r2 = arith.negf %new_keys : {2}",
+                  window, query, cache, at, rows.type(), lengths.type(), positions.type());
+  // As attention's: scores of up to 0.375 * 4 * 17. Caches hold what they are given.
+  cases.push_back({"paged_attention",
+                   {{q}, {k}, {k}, rows, lengths, blocks},
+                   {query, positions.type(), cache},
+                   body,
+                   {1e-5, 1e-5},
+                   variables,
+                   sizes});
+}
+
 static void addGrouped(Random &random, std::vector<Case> &cases) {
   int64_t rows = random.pick({1, 2, 7, 40}), groups = random.integer(1, 5), k = random.pick({1, 3, 16, 33}),
           columns = random.pick({1, 2, 17, 40});
@@ -500,6 +540,7 @@ std::vector<Case> test::layerCases(Random &random) {
     addNorms(random, cases);
     addRope(random, cases);
     addAttention(random, cases);
+    addPagedAttention(random, cases);
     addGrouped(random, cases);
     addValidRows(random, cases);
     addLoss(random, cases);

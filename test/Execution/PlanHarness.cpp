@@ -9,11 +9,14 @@
 #include "test/Execution/PlanHarness.h"
 
 #include "compiler/Check/PlanChecker.h"
+#include "compiler/Equivalence/SequenceInputs.h"
 #include "compiler/Interp/Interpreter.h"
+#include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/plan_writer.h"
 #include "test/Support/test_driver.h"
 #include "test/Unit/Runtime/session_tensors.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -21,6 +24,7 @@
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
+using llvm::formatv;
 
 std::string test::tensorType(const Shape &shape, const std::string &element) {
   std::string text = "tensor<";
@@ -59,20 +63,26 @@ OwningOpRef<ModuleOp> test::moduleOf(const std::vector<Case> &cases) {
   std::string text;
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case &current = cases[i];
-    std::string name = "case" + std::to_string(i), arguments, results, values;
+    std::string name = "case" + std::to_string(i), arguments, results, values, attributes;
     for (size_t k = 0; k < current.arguments.size(); ++k) {
       const Argument &argument = current.arguments[k];
       arguments += (k ? ", %" : "%") + std::to_string(k) + ": " + argument.type();
       // Indices into a table: the runtime checks them where they enter.
       if (argument.element == "i32" && argument.low == 0)
         arguments += " {graph.limit = " + std::to_string(static_cast<int64_t>(argument.high) + 1) + " : i64}";
+      if (size_t left = current.arguments.size() - k; current.sequences && left <= 3)
+        arguments += formatv(" {graph.name = \"{0}\"}", ArrayRef<const char *>{"blocks", "lengths", "rows"}[left - 1]);
     }
+    if (const auto &sizes = current.sequences)
+      attributes = formatv(" attributes {plan.sequences = #plan.sequences<rows = \"rows\", lengths = \"lengths\", "
+                           "blocks = \"blocks\", tokens = {0}, block_tokens = {1}, block_count = {2}>}",
+                           sizes->tokens, sizes->block_tokens, sizes->block_count);
     for (size_t k = 0; k < current.results.size(); ++k) {
       results += (k ? ", " : "") + current.results[k];
       values += (k ? ", %r" : "%r") + (current.results.size() > 1 ? std::to_string(k) : std::string());
     }
-    text += "graph.func @" + name + "_function(" + arguments + ") -> (" + results + ") {\n" + current.body +
-            "\ngraph.return " + values + " : " + results + "\n}\ngraph.entry @" + name + " [@" + name +
+    text += current.variables + "graph.func @" + name + "_function(" + arguments + ") -> (" + results + ")" +
+            attributes + " {\n" + current.body + "\ngraph.return " + values + " : " + results + "\n}\ngraph.entry @" + name + " [@" + name +
             "_function] repeat [1]\n";
   }
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
@@ -175,14 +185,38 @@ void test::expectWithin(const HostTensor &got, const HostTensor &want, Bound bou
   }
 }
 
+static std::vector<HostTensor> drawInputs(Random &random, const Case &current) {
+  std::vector<HostTensor> inputs;
+  for (const Argument &argument : current.arguments)
+    inputs.push_back(argument.draw(random));
+  if (current.sequences) {
+    DrawnSequences drawn = drawSequences(*current.sequences, MixKey(random.integer(0, 1 << 30), 0));
+    size_t first = inputs.size() - 3;
+    const std::vector<int32_t> *values[] = {&drawn.rows, &drawn.lengths, &drawn.blocks};
+    for (size_t i = 0; i < 3; ++i)
+      llvm::copy(*values[i], inputs[first + i].data.begin());
+  }
+  return inputs;
+}
+
+/// The same values for the program and for its reference.
+static void setVariables(Random &random, ModuleOp module, Interpreter &interpreter, Session &session) {
+  ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
+  for (auto state : module.getOps<graph::StateOp>()) {
+    HostTensor value = Argument{state.getTensorType().getShape().vec()}.draw(random);
+    for (auto [index, buffer] : llvm::enumerate(*session.plan().buffers()))
+      if (buffer->kind() == fbs::BufferKind::State && buffer->name()->str() == state.getName())
+        write(value, session, session.BufferAt(index));
+    ASSERT_TRUE(succeeded(interpreter.setVariable(state.getName(), std::move(value))));
+  }
+}
+
 static void runEntry(Random &random, Session &session, Interpreter &interpreter, const Case &current,
                      const fbs::Entry &entry) {
   SCOPED_TRACE(current.name + "\n" + current.body);
-  std::vector<HostTensor> inputs;
-  for (size_t k = 0; k < current.arguments.size(); ++k) {
-    inputs.push_back(current.arguments[k].draw(random));
-    write(inputs.back(), session, session.BufferAt(entry.inputs()->Get(k)->buffer()));
-  }
+  std::vector<HostTensor> inputs = drawInputs(random, current);
+  for (size_t k = 0; k < inputs.size(); ++k)
+    write(inputs[k], session, session.BufferAt(entry.inputs()->Get(k)->buffer()));
   absl::Status status = session.Run(entry.name()->str());
   ASSERT_TRUE(status.ok()) << status;
   FailureOr<Interpreter::Tensors> expected = interpreter.run(entry.name()->str(), inputs);
@@ -209,11 +243,16 @@ void test::checkCases(Random &random, const std::vector<Case> &cases) {
     OwningOpRef<ModuleOp> module = reference->clone();
     std::unique_ptr<Session> session = sessionOf(*module, options);
     ASSERT_TRUE(session);
-    ASSERT_EQ(session->plan().entries()->size(), cases.size());
+    setVariables(random, *reference, interpreter, *session);
+    size_t count = 0;
     for (const fbs::Entry *entry : *session->plan().entries()) {
+      if (entry->kind() == fbs::EntryKind::Init)
+        continue;
       size_t index = std::stoul(entry->name()->str().substr(4));
       ASSERT_LT(index, cases.size());
       runEntry(random, *session, interpreter, cases[index], *entry);
+      ++count;
     }
+    ASSERT_EQ(count, cases.size());
   }
 }

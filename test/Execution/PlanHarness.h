@@ -11,6 +11,7 @@
 
 #include "compiler/Driver/Compile.h"
 #include "runtime/executor/session.h"
+#include "runtime/plan/sequences.h"
 #include "test/Unit/Interp/OpHarness.h"
 
 namespace bowline::test {
@@ -38,6 +39,8 @@ struct Case {
   std::vector<std::string> results; // types
   std::string body;
   Bound bound = {};
+  std::string variables = {};                  // declared for the body, with names that no other case has
+  std::optional<SequenceSizes> sequences = {}; // of the last three arguments: rows, lengths and blocks
 };
 
 /// "tensor<3x5xf32>"
@@ -63,7 +66,7 @@ void write(const HostTensor &tensor, Session &session, const TensorRef &to);
 void expectWithin(const HostTensor &got, const HostTensor &want, Bound bound);
 
 /// Compiles all cases into one plan, with fusions merged and not, proves it sound, runs every entry on random inputs
-/// and compares the results with the reference interpreter's.
+/// and compares the results with the reference interpreter's. Variables begin with random values.
 void checkCases(Random &random, const std::vector<Case> &cases);
 
 } // namespace bowline::test

@@ -234,8 +234,8 @@ LogicalResult PagedAttentionOp::inferReturnTypes(MLIRContext *, std::optional<Lo
                              " must be a multiple of the number of key heads ", keys.getDimSize(2));
   if (query.getElementType() != keys.getElementType() && !query.getElementType().isF32())
     return emitOptionalError(loc, "element types must agree, or the query be f32");
-  if (adaptor.getWindow() < 0)
-    return emitOptionalError(loc, "a window must have at least one key, got ", adaptor.getWindow());
+  if (auto window = static_cast<int64_t>(adaptor.getWindow()); window < 0)
+    return emitOptionalError(loc, "a window must have at least one key, got ", window);
   if (failed(checkSequences(loc, adaptor.getRows().getType(), adaptor.getLengths().getType(),
                             adaptor.getBlocks().getType())))
     return failure();

@@ -93,7 +93,7 @@ graph.state @c cache|weight : tensor<2xf32> init(#graph.fill<0.0>)
 
 // -----
 
-// expected-error @+1 {{has plan.sequences = 3 : i64; it must be a #plan.sequences}}
+// expected-error @+1 {{has "plan.sequences" = 3 : i64; it must be a #plan.sequences}}
 graph.func @f() attributes {plan.sequences = 3 : i64} {
   graph.return
 }

@@ -227,7 +227,7 @@ graph.state @s optimizer : tensor<f32> init(#graph.fill<0.0>)
 // -----
 
 // ...and that have a meaning together.
-// expected-error @+1 {{is step, but must be one of saved|mirror|per_request, which says where its value comes from when a run goes on}}
+// expected-error @+1 {{is step, but must be one of saved|mirror|per_request|cache, which says where its value comes from when a run goes on}}
 graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
 
 // -----

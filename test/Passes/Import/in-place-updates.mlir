@@ -15,6 +15,7 @@
 // CHECK-NOT: plan.copy
 // CHECK-COUNT-2: plan.launch @cache_write.0(%[[CACHE]],
 // CHECK-NOT: plan.copy
+// CHECK: plan.entry @f_entry
 graph.state @cache cache : tensor<9x4x2x8xf32> init(#graph.fill<0.0>)
 graph.state @other cache : tensor<9x4x2x8xf32> init(#graph.fill<0.0>)
 graph.func @f(%values: tensor<6x2x8xf32>, %rows: tensor<4xi32>, %lengths: tensor<3xi32>, %blocks: tensor<3x5xi32>) {

@@ -301,6 +301,72 @@ static Example drawLossGrad(Random &random) {
 }
 
 //===----------------------------------------------------------------------===//
+// Sequences in a cache of blocks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Operations on `step` rows of sequences, some of them empty, each of which has blocks of its own in any order.
+struct DrawnSequences {
+  explicit DrawnSequences(Random &random)
+      : step(random.size()), blockTokens(random.integer(1, 4)), keyHeads(random.integer(1, 4)), width(random.size()) {
+    int64_t count = random.size(), listed = random.integer(1, 3), begin = 0;
+    blockCount = 1 + count * listed + random.integer(0, 2);
+    rows = HostTensor(Shape{count + 1});
+    lengths = HostTensor(Shape{count});
+    blocks = HostTensor(Shape{count, listed});
+    SmallVector<int64_t> order = random.permutation(blockCount - 1);
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t most = listed * blockTokens, own = random.integer(0, std::min(step - begin, most));
+      rows.data[i] = static_cast<double>(begin);
+      begin += own;
+      lengths.data[i] = static_cast<double>(own + random.integer(0, most - own));
+    }
+    rows.data[count] = static_cast<double>(begin);
+    for (int64_t i = 0; i < count * listed; ++i)
+      blocks.data[i] = static_cast<double>(1 + order[i]);
+  }
+
+  Operand cache(Random &random) const { return {random.reals({blockCount, blockTokens, keyHeads, width})}; }
+  std::vector<Operand> joined(std::vector<Operand> operands) const {
+    for (const HostTensor &numbers : {rows, lengths, blocks})
+      operands.push_back({numbers, ElementKind::I32});
+    return operands;
+  }
+
+  int64_t step, blockTokens, keyHeads, width, blockCount;
+  HostTensor rows, lengths, blocks;
+};
+} // namespace
+
+static Example drawSequencePositions(Random &random) {
+  DrawnSequences drawn(random);
+  auto type = RankedTensorType::get({drawn.step}, IntegerType::get(&context(), 32));
+  return {{{drawn.rows, ElementKind::I32}, {drawn.lengths, ElementKind::I32}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return SequencePositionsOp::create(b, type, x[0], x[1]);
+          }};
+}
+
+static Example drawCacheWrite(Random &random) {
+  DrawnSequences drawn(random);
+  Operand values{random.reals({drawn.step, drawn.keyHeads, drawn.width})};
+  return {drawn.joined({drawn.cache(random), values}), [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4]);
+          }};
+}
+
+static Example drawPagedAttention(Random &random) {
+  DrawnSequences drawn(random);
+  Operand query{random.reals({drawn.step, drawn.keyHeads * random.integer(1, 3), drawn.width})};
+  APFloat scale(random.real(0.1, 2));
+  uint64_t window = random.pick({0, 0, 1, 2, 5});
+  return {drawn.joined({query, drawn.cache(random), drawn.cache(random)}),
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return PagedAttentionOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], scale, window);
+          }};
+}
+
+//===----------------------------------------------------------------------===//
 // Between stages
 //===----------------------------------------------------------------------===//
 
@@ -327,6 +393,7 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.attention", drawAttention},
       {"graph.attention_grad", drawAttentionGrad},
       {"graph.broadcast", drawBroadcast},
+      {"graph.cache_write", drawCacheWrite},
       {"graph.concat", drawConcat},
       {"graph.dot_general", drawDotGeneral},
       {"graph.gather", drawGather},
@@ -335,6 +402,7 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.iota", drawIota},
       {"graph.layer_norm", drawNorm<LayerNormOp>},
       {"graph.pad", drawPad},
+      {"graph.paged_attention", drawPagedAttention},
       {"graph.random", drawRandom},
       {"graph.reduce", drawReduce},
       {"graph.reshape", drawReshape},
@@ -342,6 +410,7 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.rope", drawRope},
       {"graph.rope_angles", drawRopeAngles},
       {"graph.scatter_add", drawScatterAdd},
+      {"graph.sequence_positions", drawSequencePositions},
       {"graph.slice", drawSlice},
       {"graph.softmax_cross_entropy", drawLoss},
       {"graph.softmax_cross_entropy_grad", drawLossGrad},

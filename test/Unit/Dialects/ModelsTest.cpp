@@ -41,7 +41,9 @@ static const std::set<std::string> kStructure = {"graph.func",  "graph.return", 
 static const std::set<std::string> kWithoutDerivative = {
     // Integers, comparisons, and values that depend on no parameter.
     "arith.addi", "arith.cmpf", "arith.cmpi", "arith.constant", "arith.fptosi", "arith.muli", "arith.sitofp",
-    "arith.subi", "arith.uitofp", "graph.iota", "graph.random", "graph.rope_angles",
+    "arith.subi", "arith.uitofp", "graph.iota", "graph.random", "graph.rope_angles", "graph.sequence_positions",
+    // Served models alone have caches.
+    "graph.cache_write", "graph.paged_attention",
     // The derivatives of others, and sums and copies between the stages that have them.
     "graph.attention_grad", "graph.scatter_add", "graph.softmax_cross_entropy_grad", "stage.broadcast", "stage.sum"};
 
@@ -306,8 +308,9 @@ TEST(Models, KernelsStandForTheirOperations) {
           expectNear(actual, expected);
         return true;
       },
-      {"graph.attention", "graph.attention_grad", "graph.dot_general", "graph.gather", "graph.grouped_dot",
-       "graph.grouped_outer", "graph.random", "graph.rope_angles", "graph.scatter_add"});
+      {"graph.attention", "graph.attention_grad", "graph.cache_write", "graph.dot_general", "graph.gather",
+       "graph.grouped_dot", "graph.grouped_outer", "graph.paged_attention", "graph.random", "graph.rope_angles",
+       "graph.scatter_add", "graph.sequence_positions"});
 }
 
 //===----------------------------------------------------------------------===//
@@ -495,8 +498,8 @@ TEST(Models, PaddingChangesNothing) {
           any |= checkPadding(random, op, operands, rule, factor);
         return any;
       },
-      {"arith.mulf", "arith.select", "graph.attention", "graph.broadcast", "graph.concat", "graph.dot_general",
-       "graph.gather", "graph.grouped_dot", "graph.grouped_outer", "graph.pad", "graph.random", "graph.reduce",
+      {"arith.mulf", "arith.select", "graph.attention", "graph.broadcast", "graph.cache_write", "graph.concat",
+       "graph.dot_general", "graph.gather", "graph.grouped_dot", "graph.grouped_outer", "graph.pad", "graph.random", "graph.reduce",
        "graph.scatter_add", "graph.slice", "graph.softmax_cross_entropy", "graph.softmax_cross_entropy_grad",
        "graph.transpose"});
 }

@@ -322,6 +322,60 @@ void AllowTwoRuns(fbs::PlanT& plan, fbs::EntryT& entry) {
   }
 }
 
+fbs::PlanT MakePlanWithSequences(absl::Span<const uint8_t> image) {
+  fbs::PlanT plan = MakePlan(image);
+  fbs::EntryT& entry = *plan.entries[1];
+  auto kernel = std::make_unique<fbs::KernelT>();
+  kernel->name = "sequence_positions";
+  kernel->origin = fbs::KernelOrigin::Registered;
+  fbs::LaunchT launch;
+  launch.kernel = static_cast<uint32_t>(plan.kernels.size());
+  const auto add = [&](const char* name, BufferKind kind, std::vector<int64_t> shape, bool is_argument) {
+    auto buffer = std::make_unique<fbs::BufferT>(*plan.buffers[kTokens]);
+    buffer->name = name;
+    buffer->kind = kind;
+    buffer->bytes = sizeof(int32_t);
+    for (const int64_t extent : shape) buffer->bytes *= static_cast<uint64_t>(extent);
+    buffer->shape = shape;
+    buffer->slots = 1;
+    buffer->slot_stride = 0;
+    buffer->offset = (plan.arena_bytes + 63) / 64 * 64;
+    plan.arena_bytes = buffer->offset + buffer->bytes;
+    const auto index = static_cast<uint32_t>(plan.buffers.size());
+    plan.buffers.push_back(std::move(buffer));
+    if (kind == BufferKind::Input) {
+      auto port = std::make_unique<fbs::PortT>();
+      port->name = name;
+      port->buffer = index;
+      entry.inputs.push_back(std::move(port));
+    }
+    if (!is_argument) return;
+    auto argument = std::make_unique<fbs::ArgumentT>();
+    argument->access = kind == BufferKind::Input ? Access::Read : Access::Write;
+    argument->dtype = DType::I32;
+    argument->shape = std::move(shape);
+    kernel->arguments.push_back(std::move(argument));
+    launch.operands.emplace_back(index, 0);
+  };
+  add("begins", BufferKind::Input, {4}, true);
+  add("lengths", BufferKind::Input, {3}, true);
+  add("blocks", BufferKind::Input, {3, 2}, false);
+  add("positions", BufferKind::Temporary, {kTokensPerSlot}, true);
+  plan.kernels.push_back(std::move(kernel));
+  auto command = std::make_unique<fbs::CommandT>();
+  command->body.Set(std::move(launch));
+  auto& commands = plan.programs[entry.program]->segments[0]->commands;
+  commands.insert(commands.begin(), std::move(command));
+  entry.sequences = std::make_unique<fbs::SequencesT>();
+  entry.sequences->rows = 1;
+  entry.sequences->lengths = 2;
+  entry.sequences->blocks = 3;
+  entry.sequences->tokens = kTokensPerSlot;
+  entry.sequences->block_tokens = 16;
+  entry.sequences->block_count = 7;
+  return plan;
+}
+
 fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image) {
   fbs::PlanT plan = MakePlan(image);
   auto copied = std::make_unique<fbs::BufferT>(*plan.buffers[kTable]);

@@ -126,6 +126,47 @@ const Rule kPreparationRules[] = {
      "Prepare may write such buffers"},
 };
 
+fbs::SequencesT& SequencesOf(P& p) { return *p.entries[1]->sequences; }
+fbs::BufferT& InputAt(P& p, size_t input) { return *p.buffers[p.entries[1]->inputs[input]->buffer]; }
+
+const Rule kSequenceRules[] = {
+    {"NoTokens", [](P& p) { SequencesOf(p).tokens = 0; },
+     "entry 1 'step': sequences: tokens is 0; it must be 1 to 2147483647"},
+    {"TooManyTokens", [](P& p) { SequencesOf(p).tokens = UINT32_MAX; }, "sequences: tokens is 4294967295"},
+    {"NoTokensInABlock", [](P& p) { SequencesOf(p).block_tokens = 0; }, "sequences: block_tokens is 0"},
+    {"TooManyTokensInABlock", [](P& p) { SequencesOf(p).block_tokens = 1U << 31; },
+     "sequences: block_tokens is 2147483648"},
+    {"NoBlocks", [](P& p) { SequencesOf(p).block_count = 0; }, "sequences: block_count is 0"},
+    {"TooManyBlocks", [](P& p) { SequencesOf(p).block_count = 1U << 31; }, "sequences: block_count is 2147483648"},
+    {"Rows", [](P& p) { SequencesOf(p).rows = 4; },
+     "entry 1 'step': sequences: input 4 does not exist; there are 4"},
+    {"Lengths", [](P& p) { SequencesOf(p).lengths = UINT32_MAX; }, "sequences: input 4294967295 does not exist"},
+    {"Blocks", [](P& p) { SequencesOf(p).blocks = 7; }, "sequences: input 7 does not exist"},
+    {"TypeOfRows", [](P& p) { InputAt(p, 1).dtype = fbs::DType::F32; },
+     "sequences: input 'begins' is f32[4] in 1 slots; it must be i32 with 1 dimensions in one"},
+    {"RankOfLengths", [](P& p) { InputAt(p, 2).shape = {3, 1}; },
+     "sequences: input 'lengths' is i32[3, 1] in 1 slots; it must be i32 with 1 dimensions in one"},
+    {"RankOfBlocks", [](P& p) { InputAt(p, 3).shape = {6}; },
+     "sequences: input 'blocks' is i32[6] in 1 slots; it must be i32 with 2 dimensions in one"},
+    {"Slots", [](P& p) { SequencesOf(p).lengths = 0; },
+     "sequences: input 'tokens' is i32[5] in 2 slots; it must be i32 with 1 dimensions in one"},
+    {"DividedAmongRanks",
+     [](P& p) {
+       InputAt(p, 2).layout = std::make_unique<fbs::LayoutT>();
+       InputAt(p, 2).layout->global_shape = {3};
+     },
+     "sequences: input 'lengths' is divided among ranks; each needs all of it"},
+    {"Fed", [](P& p) { p.entries[1]->feeds.emplace_back(0, 3); },
+     "sequences: feed 0 gives input 3 what a run computed, which nobody checks"},
+    {"OneInputTwice", [](P& p) { SequencesOf(p).rows = 2; },
+     "sequences: inputs have 3 rows, 3 lengths and 3 tables; it must be one more row, and as many tables as lengths"},
+    {"FewerTables",
+     [](P& p) {
+       InputAt(p, 3).shape = {2, 3};
+     },
+     "sequences: inputs have 4 rows, 3 lengths and 2 tables"},
+};
+
 class VerifyEntries : public ::testing::TestWithParam<Rule> {};
 TEST_P(VerifyEntries, Refuses) { ExpectRefused(MakePlan(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rules, VerifyEntries, ::testing::ValuesIn(kEntryRules), NameOfRule);
@@ -137,6 +178,10 @@ INSTANTIATE_TEST_SUITE_P(Rules, VerifyOverlap, ::testing::ValuesIn(kOverlapRules
 class VerifyPreparation : public ::testing::TestWithParam<Rule> {};
 TEST_P(VerifyPreparation, Refuses) { ExpectRefused(MakePlanWithPrepare(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rules, VerifyPreparation, ::testing::ValuesIn(kPreparationRules), NameOfRule);
+
+class VerifySequences : public ::testing::TestWithParam<Rule> {};
+TEST_P(VerifySequences, Refuses) { ExpectRefused(MakePlanWithSequences(), GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Rules, VerifySequences, ::testing::ValuesIn(kSequenceRules), NameOfRule);
 
 }  // namespace
 }  // namespace bowline

@@ -1,0 +1,447 @@
+//===- ServePlanTest.cpp - Steps over a paged cache compute what whole sequences give
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Check/PlanChecker.h"
+#include "compiler/Driver/Compile.h"
+#include "runtime/plan/plan_writer.h"
+#include "runtime/train/weights.h"
+#include "test/Support/test_driver.h"
+#include "test/Support/test_seed.h"
+#include "test/Unit/Runtime/session_tensors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <stdexcept>
+
+using namespace bowline;
+using ::bowline::testing::ReadTensor;
+using ::bowline::testing::WriteTensor;
+using ::testing::HasSubstr;
+
+namespace {
+
+// The last block of a table has room for a token more than a sequence has.
+constexpr int64_t kContext = 23, kSequences = 3, kBlockTokens = 4, kBlocks = 20;
+constexpr int64_t kListed = (kContext + kBlockTokens - 1) / kBlockTokens;
+const std::vector<int64_t> kBuckets = {1, 5, 16};
+
+struct Way {
+  std::string model;
+  std::string cacheType = "f32", target = {}, driver = {};
+};
+
+void PrintTo(const Way &way, std::ostream *os) {
+  *os << way.model << ", caches of " << way.cacheType << (way.driver.empty() ? "" : " on " + way.driver);
+}
+
+CompileOptions optionsOf(const Way &way, CompileMode mode) {
+  CompileOptions options;
+  options.model = BOWLINE_TEST_DIR "/Models/" + way.model;
+  options.mode = mode;
+  options.seq = mode == CompileMode::Serve ? 0 : kContext;
+  options.buckets = kBuckets;
+  options.maxBatch = kSequences;
+  options.maxContext = kContext;
+  options.blockTokens = kBlockTokens;
+  options.cacheBlocks = kBlocks;
+  options.cacheType = way.cacheType;
+  options.target = way.target;
+  options.threads = 1;
+  return options;
+}
+
+/// The bytes of a plan in memory; nothing after a test failure.
+std::vector<uint8_t> bytesOf(fbs::PlanT &plan) {
+  auto bytes = WritePlan(plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return bytes.ok() ? std::vector<uint8_t>(bytes->data(), bytes->data() + bytes->size()) : std::vector<uint8_t>();
+}
+
+std::unique_ptr<fbs::PlanT> compile(const CompileOptions &options) {
+  absl::StatusOr<CompileResult> compiled = compileModel(options);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  return compiled.ok() ? std::move(compiled->plan) : nullptr;
+}
+
+std::unique_ptr<Session> sessionOf(const CompileOptions &options, const std::string &driver) {
+  std::unique_ptr<fbs::PlanT> made = compile(options);
+  if (!made)
+    return nullptr;
+  auto plan = LoadedPlan::FromBytes(bytesOf(*made));
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  if (!plan.ok())
+    return nullptr;
+  PlanChecker checker(plan->plan());
+  absl::Status sound = checker.check();
+  EXPECT_TRUE(sound.ok()) << sound;
+  auto session = Session::Create(std::move(*plan), {.driver = TestDriver(driver)});
+  EXPECT_TRUE(session.ok()) << session.status();
+  if (!session.ok())
+    return nullptr;
+  auto loaded = LoadWeights(**session, options.model);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return std::move(*session);
+}
+
+/// The logits behind each token of a sequence, which a plan for generating computes whole.
+std::vector<std::vector<float>> wholeLogits(Session &session, std::vector<int32_t> tokens) {
+  auto count = static_cast<int32_t>(tokens.size());
+  tokens.resize(kContext, 0);
+  std::vector<std::vector<float>> logits;
+  for (int32_t position = 0; position < count; ++position) {
+    WriteTensor(session, session.Input("generate", "tokens"), tokens);
+    WriteTensor<int32_t>(session, session.Input("generate", "position"), {position});
+    absl::Status status = session.Run("generate");
+    EXPECT_TRUE(status.ok()) << status;
+    logits.push_back(ReadTensor<float>(session, session.Output("generate", "logits")));
+  }
+  return logits;
+}
+
+struct Sequence {
+  std::vector<int32_t> tokens;
+  std::vector<std::vector<float>> logits; ///< behind each token
+  std::vector<int32_t> table = std::vector<int32_t>(kListed, 0);
+  int32_t length = 0; ///< tokens that the cache holds
+};
+
+/// What a step is given.
+struct StepInputs {
+  std::vector<int32_t> tokens, rows = {0}, lengths, blocks, sample;
+};
+
+class ServePlan : public ::testing::TestWithParam<Way> {
+protected:
+  void SetUp() override {
+    whole = sessionOf(optionsOf({GetParam().model}, CompileMode::Generate), "");
+    session = sessionOf(optionsOf(GetParam(), CompileMode::Serve), GetParam().driver);
+    ASSERT_TRUE(whole && session);
+    for (int32_t block = 1; block <= kBlocks; ++block)
+      free.push_back(block);
+    std::shuffle(free.begin(), free.end(), random);
+    // Nobody may see what no step has written.
+    int64_t caches = 0;
+    for (uint32_t i = 0; i < session->plan().buffers()->size(); ++i)
+      if (session->plan().buffers()->Get(i)->name()->str().find("cache.") == 0) {
+        TensorRef cache = session->BufferAt(i);
+        WriteTensor(*session, cache, std::vector<uint8_t>(cache.bytes, 0xff));
+        ++caches;
+      }
+    ASSERT_EQ(caches, 4);
+  }
+
+  Sequence make(size_t length) {
+    Sequence sequence;
+    for (size_t i = 0; i < length; ++i)
+      sequence.tokens.push_back(static_cast<int32_t>(random() % 250));
+    sequence.logits = wholeLogits(*whole, sequence.tokens);
+    return sequence;
+  }
+
+  /// Gives a sequence the blocks that so many more tokens need.
+  void makeRoom(Sequence &sequence, int32_t more) {
+    for (int64_t place = 0; place * kBlockTokens < sequence.length + more; ++place)
+      if (sequence.table[place] == 0) {
+        ASSERT_FALSE(free.empty());
+        sequence.table[place] = free.back();
+        free.pop_back();
+      }
+  }
+
+  /// The inputs of a step that computes `counts[i]` more tokens of each sequence. The step has `bucket` tokens.
+  StepInputs inputsOf(int64_t bucket, const std::vector<Sequence *> &sequences, const std::vector<int32_t> &counts) {
+    StepInputs inputs;
+    size_t most = std::min(bucket, kSequences);
+    for (size_t i = 0; i < most; ++i) {
+      int32_t count = i < sequences.size() ? counts[i] : 0;
+      const Sequence *sequence = i < sequences.size() ? sequences[i] : nullptr;
+      for (int32_t k = 0; k < count; ++k)
+        inputs.tokens.push_back(sequence->tokens[sequence->length + k]);
+      inputs.rows.push_back(inputs.rows.back() + count);
+      inputs.lengths.push_back(sequence ? sequence->length + count : 0);
+      inputs.sample.push_back(count > 0 ? inputs.rows.back() - 1 : 0);
+      std::vector<int32_t> none(kListed, 0);
+      const std::vector<int32_t> &table = sequence ? sequence->table : none;
+      inputs.blocks.insert(inputs.blocks.end(), table.begin(), table.end());
+    }
+    inputs.tokens.resize(bucket, 7); // padding, of whatever tokens
+    return inputs;
+  }
+
+  static std::string entryOf(int64_t bucket) { return "step_" + std::to_string(bucket); }
+
+  void write(int64_t bucket, const StepInputs &inputs) {
+    std::string entry = entryOf(bucket);
+    WriteTensor(*session, session->Input(entry, "tokens"), inputs.tokens);
+    WriteTensor(*session, session->Input(entry, "rows"), inputs.rows);
+    WriteTensor(*session, session->Input(entry, "lengths"), inputs.lengths);
+    WriteTensor(*session, session->Input(entry, "blocks"), inputs.blocks);
+    WriteTensor(*session, session->Input(entry, "sample"), inputs.sample);
+  }
+
+  /// Compares the logits behind the last token of each sequence that has some in the step.
+  void expectLogits(int64_t bucket, const std::vector<Sequence *> &sequences, const std::vector<int32_t> &counts) {
+    std::vector<float> logits = ReadTensor<float>(*session, session->Output(entryOf(bucket), "logits"));
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      if (counts[i] == 0)
+        continue;
+      Sequence &sequence = *sequences[i];
+      sequence.length += counts[i];
+      const std::vector<float> &want = sequence.logits[sequence.length - 1];
+      float largest = 0, worst = 0;
+      for (size_t k = 0; k < want.size(); ++k) {
+        float difference = std::fabs(logits[i * want.size() + k] - want[k]);
+        ASSERT_TRUE(std::isfinite(difference)) << "logit " << k << " of sequence " << i;
+        largest = std::max(largest, std::fabs(want[k]));
+        worst = std::max(worst, difference);
+      }
+      EXPECT_LE(worst, bound(largest)) << "after token " << sequence.length << " of sequence " << i << " in a step of "
+                                       << bucket;
+    }
+  }
+
+  /// Caches in f32 change the order of sums alone. In bf16 each key and value of two layers is off by 2^-9 of itself, a
+  /// score by as much of the sum of its products' magnitudes, which is some times the score.
+  float bound(float largest) const { return GetParam().cacheType == "f32" ? 1e-4F : 0x1p-5F * (1 + largest); }
+
+  void step(int64_t bucket, const std::vector<Sequence *> &sequences, const std::vector<int32_t> &counts) {
+    for (size_t i = 0; i < sequences.size(); ++i)
+      makeRoom(*sequences[i], counts[i]);
+    if (HasFatalFailure())
+      return;
+    write(bucket, inputsOf(bucket, sequences, counts));
+    absl::Status status = session->Run(entryOf(bucket));
+    ASSERT_TRUE(status.ok()) << status;
+    expectLogits(bucket, sequences, counts);
+  }
+
+  std::unique_ptr<Session> whole, session;
+  std::vector<int32_t> free;
+  std::mt19937 random{TestSeed()};
+};
+
+std::string nameOfWay(const ::testing::TestParamInfo<Way> &info) {
+  std::string name = info.param.model + "_" + info.param.cacheType + "_" + info.param.driver.substr(0, 8);
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+} // namespace
+
+INSTANTIATE_TEST_SUITE_P(All, ServePlan,
+                         ::testing::Values(Way{"gpt2-tiny"}, Way{"llama-tiny"}, Way{"mistral-tiny"}, Way{"qwen2-tiny"},
+                                           Way{"qwen3-tiny"}, Way{"llama-tiny", "bf16"}, Way{"mistral-tiny", "bf16"},
+                                           Way{"llama-tiny", "f32", "", "discrete:seed=1"},
+                                           Way{"llama-tiny", "f32", "discrete", "discrete:seed=2"}),
+                         nameOfWay);
+
+TEST_P(ServePlan, AnyChunksGiveTheLogitsOfTheWhole) {
+  Sequence all = make(16);
+  step(16, {&all}, {16});
+  for (const std::vector<int32_t> &chunks : {std::vector<int32_t>{3, 1, 5, 2, 5, 4, 3}, {7, 16}, {16, 6, 1}}) {
+    Sequence sequence = make(kContext);
+    for (int32_t chunk : chunks) {
+      // In any step that has room.
+      std::vector<int64_t> fits;
+      for (int64_t bucket : kBuckets)
+        if (bucket >= chunk)
+          fits.push_back(bucket);
+      step(fits[random() % fits.size()], {&sequence}, {chunk});
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    EXPECT_EQ(sequence.length, kContext);
+    free.insert(free.begin(), sequence.table.begin(), sequence.table.end());
+  }
+}
+
+TEST_P(ServePlan, TokenByToken) {
+  Sequence one = make(kContext), beside = make(9);
+  for (int32_t i = 0; i < kContext; ++i) {
+    step(1, {&one}, {1});
+    if (i < 9)
+      step(5, {&beside}, {1});
+    ASSERT_FALSE(HasFatalFailure());
+  }
+}
+
+/// Sequences side by side, some waiting, with blocks in any order of the cache; one begins with full blocks of another.
+TEST_P(ServePlan, SequencesDoNotDisturbEachOther) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Sequence> made = {make(kContext), make(11), make(5)};
+    Sequence &first = made[0], &sharing = made[1];
+    step(16, {&first}, {2 * kBlockTokens + 1});
+    std::copy_n(first.tokens.begin(), 2 * kBlockTokens, sharing.tokens.begin());
+    sharing.logits = wholeLogits(*whole, sharing.tokens);
+    std::copy_n(first.table.begin(), 2, sharing.table.begin());
+    sharing.length = 2 * kBlockTokens;
+    std::vector<Sequence *> order = {&made[0], &made[1], &made[2]};
+    auto isDone = [](const Sequence *s) { return s->length == static_cast<int32_t>(s->tokens.size()); };
+    while (!std::all_of(order.begin(), order.end(), isDone)) {
+      std::shuffle(order.begin(), order.end(), random);
+      int64_t bucket = kBuckets[1 + random() % 2], left = bucket;
+      std::vector<int32_t> counts;
+      for (Sequence *sequence : order) {
+        int64_t most = std::min<int64_t>(left, static_cast<int64_t>(sequence->tokens.size()) - sequence->length);
+        counts.push_back(static_cast<int32_t>(random() % (std::min<int64_t>(most, 6) + 1)));
+        left -= counts.back();
+      }
+      step(bucket, order, counts);
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    for (size_t place = 0; place < kListed; ++place)
+      for (const Sequence &sequence : made)
+        if (sequence.table[place] != 0 && !(&sequence == &sharing && place < 2))
+          free.push_back(sequence.table[place]);
+    std::shuffle(free.begin(), free.end(), random);
+  }
+}
+
+TEST_P(ServePlan, InputsThatBreakThePromiseFailTheRunAlone) {
+  Sequence a = make(9), b = make(6);
+  step(16, {&a, &b}, {5, 3});
+  makeRoom(a, 3);
+  makeRoom(b, 2);
+  const StepInputs right = inputsOf(16, {&a, &b}, {3, 2});
+  StepInputs sharing = right, behind = right, descends = right, tooShort = right;
+  sharing.blocks[kListed] = sharing.blocks[1];
+  behind.blocks[1] = 0;
+  descends.rows = {0, 3, 2, 2};
+  tooShort.lengths[1] = 1;
+  const std::string block = std::to_string(right.blocks[1]);
+  for (const auto &[wrong, message] :
+       {std::pair{&sharing, "block " + block + " is written by sequence 0, and place 0 in the table of sequence 1"},
+        {&behind, "place 1 in the table of sequence 0 has block 0; its length needs one of 1 to 20"},
+        {&descends, "the rows of sequence 1 are [3, 2), which do not ascend within the 16 rows of the step"},
+        {&tooShort, "the length of sequence 1 is 1; with 2 rows"}}) {
+    write(16, *wrong);
+    absl::Status status = session->Run("step_16");
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("entry 'step_16': " + message));
+  }
+  write(16, right);
+  absl::Status status = session->Run("step_16");
+  ASSERT_TRUE(status.ok()) << status;
+  expectLogits(16, {&a, &b}, {3, 2});
+}
+
+//===----------------------------------------------------------------------===//
+// What the checker refuses
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Change {
+  const char *name;
+  std::function<void(fbs::PlanT &, fbs::EntryT &)> make;
+  const char *message;
+};
+
+fbs::LaunchT &launchOf(fbs::PlanT &plan, const fbs::EntryT &entry, const std::string &kernel) {
+  for (auto &segment : plan.programs[entry.program]->segments)
+    for (auto &command : segment->commands)
+      if (fbs::LaunchT *launch = command->body.AsLaunch(); launch && plan.kernels[launch->kernel]->name == kernel)
+        return *launch;
+  throw std::runtime_error("no launch of " + kernel);
+}
+
+uint32_t bufferOf(const fbs::EntryT &entry, const std::string &input) {
+  for (const auto &port : entry.inputs)
+    if (port->name == input)
+      return port->buffer;
+  throw std::runtime_error("no input " + input);
+}
+
+/// The first slot of an input.
+fbs::Operand inputOf(const fbs::EntryT &entry, const std::string &input) { return {bufferOf(entry, input), 0}; }
+
+const Change kChanges[] = {
+    {"AnotherInputForLengths",
+     [](fbs::PlanT &plan, fbs::EntryT &entry) {
+       launchOf(plan, entry, "cache_write").operands[3] = inputOf(entry, "sample");
+     },
+     "for the lengths of sequences, but callers promise them in input 'lengths'"},
+    {"LengthsOfAttention",
+     [](fbs::PlanT &plan, fbs::EntryT &entry) {
+       launchOf(plan, entry, "paged_attention").operands[4] = inputOf(entry, "sample");
+     },
+     "for the lengths of sequences, but callers promise them in input 'lengths'"},
+    {"LengthsOfPositions",
+     [](fbs::PlanT &plan, fbs::EntryT &entry) {
+       launchOf(plan, entry, "sequence_positions").operands[1] = inputOf(entry, "sample");
+     },
+     "for the lengths of sequences, but callers promise them in input 'lengths'"},
+    {"NoPromise", [](fbs::PlanT &, fbs::EntryT &entry) { entry.sequences.reset(); },
+     "reads where sequences are, of which callers of the entry promise nothing"},
+    {"MoreBlocksThanTheCache", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->block_count; },
+     "has 21 blocks of a cache, and callers of the entry promise what fits 22"},
+    {"MoreRowsThanTheStep", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->tokens; },
+     "has 16 rows, and callers of the entry promise what fits 17"},
+    {"LargerBlocks", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->block_tokens; },
+     "has 4 tokens of a block, and callers of the entry promise what fits 5"},
+    {"SmallerBlocks", [](fbs::PlanT &, fbs::EntryT &entry) { --entry.sequences->block_tokens; },
+     "has 4 tokens of a block, and callers of the entry promise what fits 3"},
+    {"AnotherPromisedInput",
+     [](fbs::PlanT &, fbs::EntryT &entry) {
+       for (uint32_t i = 0; i < entry.inputs.size(); ++i)
+         if (entry.inputs[i]->name == "sample")
+           entry.sequences->lengths = i;
+     },
+     "for the lengths of sequences, but callers promise them in input 'sample'"},
+    {"WrittenByACommand",
+     [](fbs::PlanT &plan, fbs::EntryT &entry) {
+       fbs::CopyT copy;
+       copy.source = std::make_unique<fbs::Operand>(inputOf(entry, "sample"));
+       copy.destination = std::make_unique<fbs::Operand>(inputOf(entry, "lengths"));
+       copy.bytes = kSequences * sizeof(int32_t);
+       auto command = std::make_unique<fbs::CommandT>();
+       command->body.Set(std::move(copy));
+       auto &commands = plan.programs[entry.program]->segments[0]->commands;
+       commands.insert(commands.begin(), std::move(command));
+     },
+     "'step_16.lengths'"},
+};
+
+class ChangedServePlan : public ::testing::TestWithParam<Change> {
+protected:
+  /// What the loader or else the checker says of the plan.
+  static absl::Status check(fbs::PlanT &plan) {
+    auto written = WritePlan(plan);
+    if (!written.ok())
+      return written.status();
+    auto loaded = LoadedPlan::FromBytes({written->data(), written->size()});
+    return loaded.ok() ? PlanChecker(loaded->plan()).check() : loaded.status();
+  }
+};
+
+} // namespace
+
+INSTANTIATE_TEST_SUITE_P(All, ChangedServePlan, ::testing::ValuesIn(kChanges),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST_P(ChangedServePlan, IsRefused) {
+  static const std::vector<uint8_t> original = [] {
+    std::unique_ptr<fbs::PlanT> plan = compile(optionsOf({"llama-tiny"}, CompileMode::Serve));
+    return plan ? bytesOf(*plan) : std::vector<uint8_t>();
+  }();
+  ASSERT_FALSE(original.empty());
+  fbs::PlanT plan;
+  fbs::GetPlan(original.data())->UnPackTo(&plan);
+  absl::Status sound = check(plan);
+  ASSERT_TRUE(sound.ok()) << sound;
+  auto entry = std::find_if(plan.entries.begin(), plan.entries.end(),
+                            [](const auto &some) { return some->name == "step_16"; });
+  ASSERT_NE(entry, plan.entries.end());
+  GetParam().make(plan, **entry);
+  absl::Status refused = check(plan);
+  EXPECT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(GetParam().message));
+}
