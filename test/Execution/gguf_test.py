@@ -202,6 +202,25 @@ class Gguf(tools.ToolTest):
         write_directory(self.folder / "rounded", BLOCKS, rounded)
         self.assertEqual(self.text_of(self.folder / "x.gguf"), self.text_of(self.folder / "rounded"))
 
+    def test_plans_for_serving_keep_blocks(self):
+        tensors = list(random_tensors(BLOCKS))
+        path, rounded = self.folder / "x.gguf", self.folder / "rounded"
+        write_gguf(path, BLOCKS, tensors, quantized=True)
+        write_directory(rounded, BLOCKS, [(key, shape, q8_0(values)[1] if len(shape) == 2 else values)
+                                          for key, shape, values in tensors])
+        kept, computed = self.folder / "kept.plan", self.folder / "computed.plan"
+        for plan, flags in ((kept, []), (computed, ["--weights-dtype", "f32"])):
+            tools.succeed("bowline-compile", path, "--mode", "serve", "--max-context", "32", "--buckets", "1,4",
+                          "--kv-blocks", "4", *tools.ONE_THREAD, *flags, "-o", plan)
+        text = self.text_of(rounded)
+        for weights, plan in ((path, kept), (path, computed), (rounded, computed)):
+            self.assertEqual(self.text_of(weights, plan), text, plan)
+        # The matrices alone are in blocks.
+        module = tools.succeed("bowline-translate", "--plan-to-mlir", kept, "-o", "-").decode()
+        self.assertEqual(module.count('format "q8_0"'), sum(len(shape) == 2 for _, shape, _ in tensors))
+        self.assertIn("'model.embed_tokens.weight' is in no blocks in",
+                      self.refusal("bowline-run", kept, "--weights", rounded, "--prompt-tokens", "1"))
+
     def refusal(self, name, *arguments):
         done = tools.start(name, *arguments)
         self.assertEqual(done.returncode, 1, done.stderr.decode())
