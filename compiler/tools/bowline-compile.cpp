@@ -32,8 +32,8 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, cacheMemory, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache,
-              kernelListing, output;
+  std::string mode = "train", memoryLimit, cacheMemory, bucketBytes, overlapChunks, from = "input", to = "plan",
+              kernelCache, kernelListing, output;
   std::vector<std::string> disabled;
   bool report = false;
   std::string verifyEach;
@@ -178,9 +178,10 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--kv-blocks", o.cacheBlocks,
                  "Blocks of the cache of keys and values [as --max-batch contexts need, within 1 GiB]")
       ->check(isWholeNumber);
-  app.add_option("--kv-memory", line.cacheMemory,
-                 "Bytes of the cache instead of blocks, for instance 2GiB; it takes less where --max-batch contexts need "
-                 "less, and one context at least")
+  app.add_option(
+         "--kv-memory", line.cacheMemory,
+         "Bytes of the cache instead of blocks, for instance 2GiB; it takes less where --max-batch contexts need "
+         "less, and one context at least")
       ->check(isGiven)
       ->excludes("--kv-blocks");
   app.add_option("--kv-dtype", o.cacheType, "Elements of the cache")

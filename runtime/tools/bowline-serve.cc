@@ -68,7 +68,8 @@ constexpr std::pair<const char*, const char*> kCompileFlags[] = {
     {"--max-batch", "Requests that are computed side by side, at most [64]"},
     {"--dtype", "What is computed in: f32, bf16 or f16 [f32]"},
     {"--kv-dtype", "Elements of the cache of keys and values: f32, bf16 or f16 [f32]"},
-    {"--kv-memory", "Bytes of that cache, as 2GiB [a quarter of the memory that is available, within what --max-batch needs]"},
+    {"--kv-memory",
+     "Bytes of that cache, as 2GiB [a quarter of the memory that is available, within what --max-batch needs]"},
     {"--kv-blocks", "Blocks of 16 tokens of that cache, instead of bytes"},
     {"--threads", "Threads that compute; 0: the processors of this machine [0]"}};
 
@@ -209,8 +210,8 @@ absl::Status Serve(ServeOptions options) {
   BOWLINE_ASSIGN_OR_RETURN(const serve::ModelFiles files, serve::OpenModelFiles(options.weights));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(options));
   const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
-  BOWLINE_ASSIGN_OR_RETURN(const Served served, has_steps ? ServeSteps(session.get(), options)
-                                                          : ServeTexts(session.get(), options));
+  BOWLINE_ASSIGN_OR_RETURN(const Served served,
+                           has_steps ? ServeSteps(session.get(), options) : ServeTexts(session.get(), options));
   serve::Engine& engine = *served.engine;
   if (files.tokenizer->vocabulary_size() > served.vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", files.tokenizer->vocabulary_size(),
@@ -269,9 +270,10 @@ int Main(int argc, char** argv) {
   app.add_option("MODEL", o.plan,
                  "GGUF file, or Hugging Face directory; or a plan of bowline-compile --mode serve, or generate")
       ->required();
-  app.add_option("--weights", o.weights,
-                 "GGUF file, or Hugging Face directory, with the weights, the tokenizer and the chat template [MODEL, where "
-                 "that is no plan]");
+  app.add_option(
+      "--weights", o.weights,
+      "GGUF file, or Hugging Face directory, with the weights, the tokenizer and the chat template [MODEL, where "
+      "that is no plan]");
   for (const auto& [flag, help] : kCompileFlags) {
     app.add_option_function<std::string>(
            flag, [&o, flag = flag](const std::string& value) { o.compile.emplace_back(flag, value); }, help)

@@ -69,7 +69,8 @@ absl::Status RunChild(const std::string& program, const std::vector<std::string>
     if (::waitpid(pid, &status, WNOHANG) == pid) break;
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) return absl::ResourceExhaustedError(absl::StrCat("cannot start ", name, ": ", std::strerror(fork_error)));
+  if (pid < 0)
+    return absl::ResourceExhaustedError(absl::StrCat("cannot start ", name, ": ", std::strerror(fork_error)));
   if (stopped) return absl::CancelledError(absl::StrCat(name, " was stopped"));
   return StatusOf(name, status);
 }

@@ -66,8 +66,7 @@ bool IsGiven(const std::vector<CompileFlag>& flags, absl::string_view name) {
 bool CacheFits(const CacheSize& cache, const std::vector<CompileFlag>& flags, uint64_t bytes) {
   if (bytes == 0 || cache.block_bytes == 0) return true;
   const int64_t most = NumberOf(flags, "--max-batch").value_or(cache.sequences) * cache.of_context;
-  const int64_t wanted =
-      std::max(std::min(static_cast<int64_t>(bytes / cache.block_bytes), most), cache.of_context);
+  const int64_t wanted = std::max(std::min(static_cast<int64_t>(bytes / cache.block_bytes), most), cache.of_context);
   return cache.blocks <= 2 * wanted && wanted <= 2 * cache.blocks;
 }
 
@@ -125,7 +124,8 @@ absl::StatusOr<LoadedPlan> CompileServed(const std::string& model, const std::ve
   const Clock::time_point begin = Clock::now();
   BOWLINE_RETURN_IF_ERROR(
       Annotate(RunChild(compiler, arguments), absl::StrCat("cannot compile '", model, "' into '", path, "'")));
-  note(absl::StrFormat("compiled in %.1f s into '%s'", std::chrono::duration<double>(Clock::now() - begin).count(), path));
+  note(absl::StrFormat("compiled in %.1f s into '%s'", std::chrono::duration<double>(Clock::now() - begin).count(),
+                       path));
   folder.Trim();
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, Load(path));
   describe_cache(plan);

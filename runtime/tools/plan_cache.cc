@@ -34,7 +34,8 @@ constexpr size_t kMostPlans = 64;
 absl::StatusOr<std::string> SizeAndTime(const std::string& path) {
   struct stat about;
   if (::stat(path.c_str(), &about) != 0) return ErrnoToStatus(errno, absl::StrCat("'", path, "'"));
-  return absl::StrCat(about.st_size, " bytes at ", about.st_mtim.tv_sec, ".", absl::Dec(about.st_mtim.tv_nsec, absl::kZeroPad9));
+  return absl::StrCat(about.st_size, " bytes at ", about.st_mtim.tv_sec, ".",
+                      absl::Dec(about.st_mtim.tv_nsec, absl::kZeroPad9));
 }
 
 absl::StatusOr<std::string> DescribeGguf(const std::string& path) {
@@ -70,7 +71,8 @@ int CountProcessors() {
 absl::StatusOr<std::string> MakeTemporaryFolder() {
   const char* parent = std::getenv("TMPDIR");
   std::string name = absl::StrCat(parent != nullptr && *parent != '\0' ? parent : "/tmp", "/bowline-serve-XXXXXX");
-  if (::mkdtemp(name.data()) == nullptr) return ErrnoToStatus(errno, absl::StrCat("cannot make the folder '", name, "'"));
+  if (::mkdtemp(name.data()) == nullptr)
+    return ErrnoToStatus(errno, absl::StrCat("cannot make the folder '", name, "'"));
   return name;
 }
 

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_PLAN_CACHE_H_
 #define BOWLINE_RUNTIME_TOOLS_PLAN_CACHE_H_
 
-// Plans that were compiled to serve a model, in the folder "plans" of the cache (runtime/base/cache_directory.h), a file
-// each. Any number of processes may use it at the same time: compilers give a file its name when it is complete, and
-// plans have a hash of their own.
+// Plans that were compiled to serve a model, in the folder "plans" of the cache (runtime/base/cache_directory.h), a
+// file each. Any number of processes may use it at the same time: compilers give a file its name when it is complete,
+// and plans have a hash of their own.
 
 #include <string>
 #include <utility>

@@ -177,8 +177,10 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->allow_extra_args(false);
   generate(app.add_option("--print", o.print, "text, or tokens: ids as 1,2,3; not given: as the prompt is"))
       ->check(CLI::IsMember({"text", "tokens"}));
-  generate(app.add_option("--max-new-tokens", o.max_new_tokens, "How many tokens to write, at most; a plan of --mode serve has all its context if "
-                          "not given"))->check(count);
+  generate(app.add_option("--max-new-tokens", o.max_new_tokens,
+                          "How many tokens to write, at most; a plan of --mode serve has all its context if "
+                          "not given"))
+      ->check(count);
   generate(app.add_option("--temperature", o.temperature, "Divides the logits; 0 always takes the likeliest token"))
       ->check(temperature)
       ->capture_default_str();

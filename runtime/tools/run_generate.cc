@@ -64,9 +64,9 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   }
   const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;
-  TokenPrinter printer = prints_ids ? TokenPrinter::OfIds() : TokenPrinter::OfText([](int32_t token) {
-    return std::string(1, static_cast<char>(token));
-  });
+  TokenPrinter printer =
+      prints_ids ? TokenPrinter::OfIds()
+                 : TokenPrinter::OfText([](int32_t token) { return std::string(1, static_cast<char>(token)); });
   const auto print = [&](int32_t token) -> absl::Status {
     if (std::exchange(echo, false)) {
       for (const int32_t of_prompt : prompt) BOWLINE_RETURN_IF_ERROR(printer.Print(of_prompt));

@@ -40,7 +40,8 @@ absl::StatusOr<std::vector<int32_t>> Encode(const serve::ModelFiles& files, cons
   if (options.chat) {
     if (files.chat_template.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", options.weights, "' has no chat template; leave out --chat, and write the prompt as the "
+          absl::StrCat("'", options.weights,
+                       "' has no chat template; leave out --chat, and write the prompt as the "
                        "model was trained on it"));
     }
     BOWLINE_ASSIGN_OR_RETURN(const serve::ChatRenderer render, serve::MakeChatRenderer(files));
@@ -54,9 +55,9 @@ absl::StatusOr<std::vector<int32_t>> Encode(const serve::ModelFiles& files, cons
 absl::Status CheckIds(const std::vector<int32_t>& prompt, int64_t vocabulary) {
   for (const int32_t id : prompt) {
     if (id >= vocabulary) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the prompt has the token ", id, ", and the plan's vocabulary ends at ", vocabulary - 1,
-                       "; give the model's own files as --weights, or ids that it has"));
+      return absl::InvalidArgumentError(absl::StrCat("the prompt has the token ", id,
+                                                     ", and the plan's vocabulary ends at ", vocabulary - 1,
+                                                     "; give the model's own files as --weights, or ids that it has"));
     }
   }
   return absl::OkStatus();
@@ -113,9 +114,8 @@ absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(serve::StepRunner runner, serve::StepRunner::Create(session.get()));
   BOWLINE_RETURN_IF_ERROR(CheckIds(request.prompt, runner.vocabulary()));
-  BOWLINE_ASSIGN_OR_RETURN(
-      request.max_new_tokens,
-      NewTokens(options, static_cast<int64_t>(request.prompt.size()), runner.shape().max_context));
+  BOWLINE_ASSIGN_OR_RETURN(request.max_new_tokens,
+                           NewTokens(options, static_cast<int64_t>(request.prompt.size()), runner.shape().max_context));
   request.sampling = {.temperature = static_cast<float>(options.temperature),
                       .top_k = options.top_k,
                       .top_p = static_cast<float>(options.top_p),

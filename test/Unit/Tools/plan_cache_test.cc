@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 void Write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 std::string GgufOf(const std::string& architecture, const std::string& data = std::string(32, '\0')) {
-  return GgufBytes({GgufKey("general.architecture", 8, GgufString(architecture))}, {GgufTensorLine("a", {8}, 0, 0)}, data);
+  return GgufBytes({GgufKey("general.architecture", 8, GgufString(architecture))}, {GgufTensorLine("a", {8}, 0, 0)},
+                   data);
 }
 
 class PlanNames : public ::testing::Test {
