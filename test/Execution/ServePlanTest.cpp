@@ -230,7 +230,8 @@ protected:
 };
 
 std::string nameOfWay(const ::testing::TestParamInfo<Way> &info) {
-  std::string name = info.param.model + "_" + info.param.cacheType + "_" + info.param.driver.substr(0, 8);
+  std::string name = info.param.model + "_" + info.param.cacheType + (info.param.target.empty() ? "" : "_target") +
+                     (info.param.driver.empty() ? "" : "_" + info.param.driver.substr(0, 8));
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
   return name;
 }
