@@ -438,8 +438,8 @@ TEST_P(ChangedServePlan, IsRefused) {
   fbs::GetPlan(original.data())->UnPackTo(&plan);
   absl::Status sound = check(plan);
   ASSERT_TRUE(sound.ok()) << sound;
-  auto entry = std::find_if(plan.entries.begin(), plan.entries.end(),
-                            [](const auto &some) { return some->name == "step_16"; });
+  auto entry =
+      std::find_if(plan.entries.begin(), plan.entries.end(), [](const auto &some) { return some->name == "step_16"; });
   ASSERT_NE(entry, plan.entries.end());
   GetParam().make(plan, **entry);
   absl::Status refused = check(plan);
