@@ -435,9 +435,11 @@ static void addAttention(Random &random, std::vector<Case> &cases) {
                    {1e-5, 1e-4}});
 }
 
-/// What a step of a served model does with a cache of its own: it writes rows, and attends to what was there and to these.
+/// What a step of a served model does with a cache of its own: it writes rows, and attends to what was there and to
+/// these.
 static void addPagedAttention(Random &random, std::vector<Case> &cases) {
-  int64_t keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3), width = random.pick({1, 3, 8, 16, 17});
+  int64_t keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3),
+          width = random.pick({1, 3, 8, 16, 17});
   SequenceSizes sizes{.sequences = random.integer(1, 6),
                       .listed = random.integer(1, 5),
                       .tokens = random.pick({1, 2, 7, 16, 33}),

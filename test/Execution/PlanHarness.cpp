@@ -82,8 +82,8 @@ OwningOpRef<ModuleOp> test::moduleOf(const std::vector<Case> &cases) {
       values += (k ? ", %r" : "%r") + (current.results.size() > 1 ? std::to_string(k) : std::string());
     }
     text += current.variables + "graph.func @" + name + "_function(" + arguments + ") -> (" + results + ")" +
-            attributes + " {\n" + current.body + "\ngraph.return " + values + " : " + results + "\n}\ngraph.entry @" + name + " [@" + name +
-            "_function] repeat [1]\n";
+            attributes + " {\n" + current.body + "\ngraph.return " + values + " : " + results + "\n}\ngraph.entry @" +
+            name + " [@" + name + "_function] repeat [1]\n";
   }
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
   EXPECT_TRUE(module) << text;

@@ -230,7 +230,8 @@ protected:
 };
 
 std::string nameOfWay(const ::testing::TestParamInfo<Way> &info) {
-  std::string name = info.param.model + "_" + info.param.cacheType + "_" + info.param.driver.substr(0, 8);
+  std::string name = info.param.model + "_" + info.param.cacheType + (info.param.target.empty() ? "" : "_target") +
+                     (info.param.driver.empty() ? "" : "_" + info.param.driver.substr(0, 8));
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
   return name;
 }
@@ -437,8 +438,8 @@ TEST_P(ChangedServePlan, IsRefused) {
   fbs::GetPlan(original.data())->UnPackTo(&plan);
   absl::Status sound = check(plan);
   ASSERT_TRUE(sound.ok()) << sound;
-  auto entry = std::find_if(plan.entries.begin(), plan.entries.end(),
-                            [](const auto &some) { return some->name == "step_16"; });
+  auto entry =
+      std::find_if(plan.entries.begin(), plan.entries.end(), [](const auto &some) { return some->name == "step_16"; });
   ASSERT_NE(entry, plan.entries.end());
   GetParam().make(plan, **entry);
   absl::Status refused = check(plan);

@@ -68,7 +68,8 @@ const std::vector<uint8_t>& Seed(unsigned int choice) {
   static const std::vector<std::vector<uint8_t>> seeds = [] {
     std::vector<std::vector<uint8_t>> all;
     for (const bool certify : {false, true}) {
-      bowline::fbs::PlanT plans[] = {bowline::testing::MakePlan(), bowline::testing::MakePlanWithSequences(), bowline::testing::MakePipeline(2, 2, 3),
+      bowline::fbs::PlanT plans[] = {bowline::testing::MakePlan(), bowline::testing::MakePlanWithSequences(),
+                                     bowline::testing::MakePipeline(2, 2, 3),
                                      bowline::testing::MakeShardedLoop(2, 2, 2)};
       for (bowline::fbs::PlanT& plan : plans) {
         if (certify && !bowline::CertifyPlan(plan).ok()) __builtin_trap();

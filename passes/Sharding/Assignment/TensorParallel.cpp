@@ -22,10 +22,20 @@ static StringRef parameterOf(Value value) {
   return read ? read.getVariable() : "";
 }
 
+/// The number of heads where `split` is `joined` whose last dimension is split into heads and their elements, and whose
+/// rows may be in other dimensions: those of a cache have none for sequences. 0 where it is not.
+static int64_t headsOf(ArrayRef<int64_t> joined, ArrayRef<int64_t> split) {
+  bool hasRows = split.size() > 2 || (split.size() == 2 && joined.size() == 1);
+  if (!hasRows || joined.empty() || split.back() * split[split.size() - 2] != joined.back() ||
+      ShapedType::getNumElements(split) != ShapedType::getNumElements(joined))
+    return 0;
+  return split[split.size() - 2];
+}
+
 /// The number of heads into which the last dimension of \p projection, perhaps with its bias added, or that of one of
 /// its parts, is split; 0 if it is not split.
 static int64_t findHeads(Value projection) {
-  int64_t rank = cast<RankedTensorType>(projection.getType()).getRank();
+  ArrayRef<int64_t> before = cast<RankedTensorType>(projection.getType()).getShape();
   for (OpOperand *use : usesInOrder(projection)) {
     Operation *user = use->getOwner();
     // By name: the layers of frontends/hf have these operations between a projection and its heads.
@@ -36,10 +46,8 @@ static int64_t findHeads(Value projection) {
     }
     if (!graph::isView(user))
       continue;
-    auto before = cast<RankedTensorType>(projection.getType());
-    auto after = cast<RankedTensorType>(user->getResult(0).getType());
-    if (after.getRank() == rank + 1 && after.getShape().take_front(rank - 1) == before.getShape().drop_back())
-      return after.getDimSize(rank - 1);
+    if (int64_t heads = headsOf(before, cast<RankedTensorType>(user->getResult(0).getType()).getShape()))
+      return heads;
   }
   return 0;
 }
@@ -53,7 +61,7 @@ static int64_t findJoinedHeads(Value activations) {
     return 0;
   ArrayRef<int64_t> before = cast<RankedTensorType>(view->getOperand(0).getType()).getShape();
   ArrayRef<int64_t> after = cast<RankedTensorType>(activations.getType()).getShape();
-  return before.size() == after.size() + 1 && before.drop_back(2) == after.drop_back() ? before[after.size() - 1] : 0;
+  return headsOf(after, before);
 }
 
 TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)

@@ -124,7 +124,8 @@ class EmptyTables : public ::testing::Test {
 TEST_F(EmptyTables, AreRefusedOrBorne) {
   fbs::PlanT certified = testing::MakePipeline(2, 2, 3);
   ASSERT_TRUE(CertifyPlan(certified).ok());
-  for (fbs::PlanT plan : {testing::MakePlanWithPrepare(), testing::MakePlanWithSequences(), testing::MakeShardedLoop(2, 2, 2), certified}) {
+  for (fbs::PlanT plan : {testing::MakePlanWithPrepare(), testing::MakePlanWithSequences(),
+                          testing::MakeShardedLoop(2, 2, 2), certified}) {
     // BytesOf sets what Pack needs.
     testing::BytesOf(plan);
     Try(plan, kTables, [](fbs::PlanT&) {});

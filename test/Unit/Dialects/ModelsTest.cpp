@@ -499,9 +499,9 @@ TEST(Models, PaddingChangesNothing) {
         return any;
       },
       {"arith.mulf", "arith.select", "graph.attention", "graph.broadcast", "graph.cache_write", "graph.concat",
-       "graph.dot_general", "graph.gather", "graph.grouped_dot", "graph.grouped_outer", "graph.pad", "graph.random", "graph.reduce",
-       "graph.scatter_add", "graph.slice", "graph.softmax_cross_entropy", "graph.softmax_cross_entropy_grad",
-       "graph.transpose"});
+       "graph.dot_general", "graph.gather", "graph.grouped_dot", "graph.grouped_outer", "graph.pad", "graph.random",
+       "graph.reduce", "graph.scatter_add", "graph.slice", "graph.softmax_cross_entropy",
+       "graph.softmax_cross_entropy_grad", "graph.transpose"});
 }
 
 //===----------------------------------------------------------------------===//

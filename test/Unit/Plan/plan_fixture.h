@@ -58,8 +58,8 @@ fbs::GridT& GridOf(fbs::PlanT& plan, std::vector<uint32_t> blocks, std::vector<u
 // The same with an entry 2 "pack" of kind Prepare that copies the table, in program 2; "step" gathers from the copy.
 fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image = {});
 
-// The same whose entry `step` has the inputs 1 to 3 "begins", "lengths" and "blocks" as well, about which callers promise
-// where three sequences are. Command 0 of its segment "zero" computes the positions of their rows.
+// The same whose entry `step` has the inputs 1 to 3 "begins", "lengths" and "blocks" as well, about which callers
+// promise where three sequences are. Command 0 of its segment "zero" computes the positions of their rows.
 fbs::PlanT MakePlanWithSequences(absl::Span<const uint8_t> image = {});
 
 fbs::LaunchT& LaunchAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);

@@ -138,12 +138,11 @@ const Rule kSequenceRules[] = {
      "sequences: block_tokens is 2147483648"},
     {"NoBlocks", [](P& p) { SequencesOf(p).block_count = 0; }, "sequences: block_count is 0"},
     {"TooManyBlocks", [](P& p) { SequencesOf(p).block_count = 1U << 31; }, "sequences: block_count is 2147483648"},
-    {"Rows", [](P& p) { SequencesOf(p).rows = 4; },
-     "entry 1 'step': sequences: input 4 does not exist; there are 4"},
+    {"Rows", [](P& p) { SequencesOf(p).rows = 4; }, "entry 1 'step': sequences: input 4 does not exist; there are 4"},
     {"Lengths", [](P& p) { SequencesOf(p).lengths = UINT32_MAX; }, "sequences: input 4294967295 does not exist"},
     {"Blocks", [](P& p) { SequencesOf(p).blocks = 7; }, "sequences: input 7 does not exist"},
-    {"TypeOfRows", [](P& p) { InputAt(p, 1).dtype = fbs::DType::F32; },
-     "sequences: input 'begins' is f32[4] in 1 slots; it must be i32 with 1 dimensions in one"},
+    {"TypeOfBlocks", [](P& p) { InputAt(p, 3).dtype = fbs::DType::F32; },
+     "sequences: input 'blocks' is f32[3, 2] in 1 slots; it must be i32 with 2 dimensions in one"},
     {"RankOfLengths", [](P& p) { InputAt(p, 2).shape = {3, 1}; },
      "sequences: input 'lengths' is i32[3, 1] in 1 slots; it must be i32 with 1 dimensions in one"},
     {"RankOfBlocks", [](P& p) { InputAt(p, 3).shape = {6}; },
@@ -160,10 +159,7 @@ const Rule kSequenceRules[] = {
      "sequences: feed 0 gives input 3 what a run computed, which nobody checks"},
     {"OneInputTwice", [](P& p) { SequencesOf(p).rows = 2; },
      "sequences: inputs have 3 rows, 3 lengths and 3 tables; it must be one more row, and as many tables as lengths"},
-    {"FewerTables",
-     [](P& p) {
-       InputAt(p, 3).shape = {2, 3};
-     },
+    {"FewerTables", [](P& p) { InputAt(p, 3).shape = {2, 3}; },
      "sequences: inputs have 4 rows, 3 lengths and 2 tables"},
 };
 
