@@ -175,6 +175,52 @@ void CausalAttention(benchmark::State& state, const PagedCase& c, int64_t rows, 
             4.0 * static_cast<double>(c.heads * c.head_dim) * pairs, 0);
 }
 
+// x [m, k] times weights [n, k]: of blocks, or dense in f32 or bf16 with x of the same type, to compare with. GB/s are
+// those of the weights' bytes.
+void ProductWithWeights(benchmark::State& state, DType x, DType weights, int64_t m, int64_t n, int64_t k, int threads) {
+  const ElementTypeInfo& info = InfoOf(weights);
+  const bool dense = info.block_elements == 1;
+  const TensorSpec rows = Spec(Access::kRead, {m, k}, x), out = Spec(Access::kWrite, {m, n}, x);
+  Signature signature{"matmul",
+                      {Ints("batch", {1}), Ints("m", {m}), Ints("n", {n}), Ints("k", {k}), Ints("a_strides", {0, k, 1}),
+                       Ints("b_strides", {0, 1, k}), Ints("c_strides", {0, n, 1})},
+                      {rows, Spec(Access::kRead, {k, n}, weights), out},
+                      threads};
+  if (!dense) {
+    const TensorSpec blocks = Spec(Access::kRead, {n, k / info.block_elements, info.block_bytes}, DType::kU8);
+    signature = {"quantized_matmul", {{"format", {}, {}, std::string(info.name)}}, {rows, blocks, out}, threads};
+  }
+  auto kernel = CreateKernel(signature);
+  if (!kernel.ok()) return state.SkipWithError(kernel.status().ToString().c_str());
+  std::mt19937 random(1);
+  std::vector<Buffer> buffers;
+  std::vector<void*> arguments;
+  for (const TensorSpec& spec : signature.arguments) {
+    buffers.emplace_back(spec.ByteCount());
+    uint8_t* bytes = static_cast<uint8_t*>(buffers.back().data);
+    arguments.push_back(bytes);
+    // All bytes are random, but for exponents: the numbers are finite, and neither small nor large.
+    const size_t element = spec.dtype == DType::kU8 ? static_cast<size_t>(info.block_bytes) : SizeOf(spec.dtype);
+    for (size_t i = 0; i < spec.ByteCount(); ++i) bytes[i] = static_cast<uint8_t>(random());
+    for (size_t i = 0; i < spec.ByteCount(); i += element) {
+      if (spec.dtype != DType::kU8) {
+        bytes[i + element - 1] = 0x3f;
+      } else if (weights == DType::kQ6_K) {
+        bytes[i + 209] = 0x20;
+      } else {
+        bytes[i + 1] = bytes[i + 3] = 0x20;  // q8_0 and q4_0 have no second half, but any byte there
+      }
+    }
+  }
+  Buffer scratch((*kernel)->ScratchBytes());
+  for (auto _ : state) (*kernel)->Run(arguments, scratch.data);
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  const double elements = static_cast<double>(n) * static_cast<double>(k);
+  const double bytes = elements / info.block_elements * info.block_bytes;
+  state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, rate);
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(m) * elements, rate);
+}
+
 void ReadMemory(benchmark::State& state, int64_t bytes, int threads) {
   const Buffer buffer(bytes);
   const int64_t* from = static_cast<const int64_t*>(buffer.data);
@@ -272,6 +318,21 @@ void Register() {
       for (const int64_t context : {512, 4096}) {
         add(absl::StrCat("attention_forward/512/", context, "/f32/", name),
             [=](benchmark::State& s) { CausalAttention(s, c, 512, context, threads); });
+      }
+    }
+    // SmolLM2's products.
+    constexpr int64_t kWeights[][2] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
+    for (const auto& [n, k] : kWeights) {
+      for (const int64_t m : {1, 2, 4, 8, 16, 64, 512}) {
+        for (const DType x : {DType::kF32, DType::kBF16}) {
+          for (const DType type : {x, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K}) {
+            if (k % InfoOf(type).block_elements != 0) continue;
+            const std::string name = absl::StrCat("weights/", std::string(NameOf(x)), "/", m, "x", n, "x", k, "/");
+            add(absl::StrCat(name, std::string(NameOf(type)), suffix), [=, n = n, k = k](benchmark::State& s) {
+              ProductWithWeights(s, x, type, m, n, k, threads);
+            });
+          }
+        }
       }
     }
     add("read_256MiB" + suffix, [=](benchmark::State& s) { ReadMemory(s, 256 << 20, threads); });
