@@ -24,7 +24,7 @@ static std::string refusalOf(const std::string &body) {
       "graph.state @sum cache : tensor<4xf32> init(#graph.fill<0.0>)\n"
       "graph.state @other cache : tensor<4xf32> init(#graph.fill<0.0>)\n"
       "plan.kernel @add registered \"test_add\" [#plan.arg<read, tensor<4xf32>>, #plan.arg<read_write, tensor<4xf32>>, "
-      "#plan.arg<write, tensor<4xf32>>]\n"
+      "#plan.arg<write, tensor<4xf32>>] cost 4.0, 64.0\n"
       "graph.func @f(%x: tensor<4xf32>) {\n" +
           body + "graph.return\n}\n",
       &context());
