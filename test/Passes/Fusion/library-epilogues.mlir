@@ -16,7 +16,7 @@
 // CHECK-NEXT: graph.yield %[[S]]
 // CHECK: graph.return %[[F]]
 // KERNELS: plan.kernel @matmul.0 registered "matmul" config {a_strides = array<i64: 0, 5, 1>, b_strides = array<i64: 0, 1, 5>, batch = 1 : i64, epilogue = "bias", k = 5 : i64, m = 3 : i64, n = 7 : i64}
-// KERNELS-SAME: [#plan.arg<read, tensor<3x5xf32>>, #plan.arg<read, tensor<7x5xf32>>, #plan.arg<read, tensor<7xf32>>, #plan.arg<write, tensor<3x7xf32>>, #plan.arg<write, tensor<4194304xui8>>]
+// KERNELS-SAME: [#plan.arg<read, tensor<3x5xf32>>, #plan.arg<read, tensor<7x5xf32>>, #plan.arg<read, tensor<7xf32>>, #plan.arg<write, tensor<3x7xf32>>, #plan.arg<write, tensor<4194560xui8>>]
 module @bias attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>} {
   graph.func @f(%x: tensor<3x5xf32> {graph.name = "x"}, %w: tensor<7x5xf32> {graph.name = "w"}, %b: tensor<7xf32> {graph.name = "b"})
       -> (tensor<3x7xf32> {graph.name = "y"}) {
@@ -44,7 +44,7 @@ module @bias attributes {plan.target = #plan.target<device = "cuda", arch = "nvp
 // CHECK-NEXT: graph.yield %[[G]], %[[S]]
 // CHECK: graph.return %[[F]]#1, %[[F]]#0
 // KERNELS: epilogue = "bias_gelu_kept"
-// KERNELS-SAME: [#plan.arg<read, tensor<3x5xbf16>>, #plan.arg<read, tensor<5x2x4xbf16>>, #plan.arg<read, tensor<2x4xbf16>>, #plan.arg<write, tensor<3x2x4xbf16>>, #plan.arg<write, tensor<3x2x4xbf16>>, #plan.arg<write, tensor<4194304xui8>>]
+// KERNELS-SAME: [#plan.arg<read, tensor<3x5xbf16>>, #plan.arg<read, tensor<5x2x4xbf16>>, #plan.arg<read, tensor<2x4xbf16>>, #plan.arg<write, tensor<3x2x4xbf16>>, #plan.arg<write, tensor<3x2x4xbf16>>, #plan.arg<write, tensor<4194560xui8>>]
 module @kept attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>} {
   graph.func @f(%x: tensor<3x5xbf16> {graph.name = "x"}, %w: tensor<5x2x4xbf16> {graph.name = "w"}, %b: tensor<2x4xf32> {graph.name = "b"})
       -> (tensor<3x2x4xbf16> {graph.name = "y"}, tensor<3x2x4xbf16> {graph.name = "z"}) {
@@ -92,7 +92,7 @@ module @forward attributes {plan.target = #plan.target<device = "cuda", arch = "
 // CHECK: graph.func @other
 // CHECK-NOT: epilogue
 // KERNELS: epilogue = "gelu_gradient"
-// KERNELS-SAME: [#plan.arg<read, tensor<3x5xbf16>>, #plan.arg<read, tensor<5x8xbf16>>, #plan.arg<read, tensor<3x8xbf16>>, #plan.arg<write, tensor<3x8xbf16>>, #plan.arg<write, tensor<4194304xui8>>]
+// KERNELS-SAME: [#plan.arg<read, tensor<3x5xbf16>>, #plan.arg<read, tensor<5x8xbf16>>, #plan.arg<read, tensor<3x8xbf16>>, #plan.arg<write, tensor<3x8xbf16>>, #plan.arg<write, tensor<4194560xui8>>]
 module @gradient attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>} {
   graph.func @f(%x: tensor<3x5xbf16> {graph.name = "x"}, %w: tensor<5x8xbf16> {graph.name = "w"}, %in: tensor<3x8xbf16> {graph.name = "in"})
       -> (tensor<3x8xbf16> {graph.name = "y"}) {

@@ -15,7 +15,7 @@
 // CHECK-NOT: graph.fusion
 // CHECK: graph.return %[[F]]#0, %[[F]]#1, %[[G]]#0, %[[G]]#1
 // KERNELS: epilogue = "sum_b"
-// KERNELS-SAME: [#plan.arg<read, tensor<2x3x5xbf16>>, #plan.arg<read, tensor<2x3x7xbf16>>, #plan.arg<write, tensor<5x7xf32>>, #plan.arg<write, tensor<7xf32>>, #plan.arg<write, tensor<4194304xui8>>]
+// KERNELS-SAME: [#plan.arg<read, tensor<2x3x5xbf16>>, #plan.arg<read, tensor<2x3x7xbf16>>, #plan.arg<write, tensor<5x7xf32>>, #plan.arg<write, tensor<7xf32>>, #plan.arg<write, tensor<4194560xui8>>]
 // KERNELS: epilogue = "sum_a"
 module @gradients attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>} {
   graph.func @f(%x: tensor<2x3x5xbf16> {graph.name = "x"}, %dy: tensor<2x3x7xbf16> {graph.name = "dy"}, %dz: tensor<2x3x7xbf16> {graph.name = "dz"})
