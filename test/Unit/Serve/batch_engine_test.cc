@@ -179,6 +179,11 @@ TEST_F(BatchEngineTest, RefusesWhatItCannotTake) {
   for (int32_t i = 0; i < 5; ++i) requests.push_back(std::make_unique<Request>(std::vector<int32_t>{i}, 3));
   Submit(*requests[0]);
   began.get_future().wait();
+  // Of several none is taken where not all have a place, so that the places are still there.
+  std::vector<Generation> several(4, requests[4]->generation);
+  EXPECT_EQ(engine_->Submit(several).status().code(), absl::StatusCode::kResourceExhausted);
+  several.push_back(several[0]);
+  EXPECT_EQ(engine_->Submit(several).status().code(), absl::StatusCode::kInvalidArgument);
   for (size_t i = 1; i < 4; ++i) Submit(*requests[i]);
   EXPECT_EQ(engine_->Submit({requests[4]->generation}).status().code(), absl::StatusCode::kResourceExhausted);
   Request large({1}, 64);
