@@ -27,7 +27,6 @@
 #include "runtime/plan/attachments.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "targets/costs/link.h"
-#include "types/block_formats.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -112,6 +111,7 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
                    " is for --mode generate and serve: small gradients would be lost, for no loss is "
                    "scaled to keep them; train with one of ",
                    NamesOf(&IsTrainedIn));
+  BOWLINE_RETURN_IF_ERROR(checkServeOptions(options));
   if (!isIr && options.mode != CompileMode::Serve && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && trains(options.mode) && options.batch < 1)
@@ -177,48 +177,6 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   return result;
 }
 
-/// Bytes of a block in the caches of all layers together.
-static int64_t bytesOfBlock(const hf::ModelConfig &config, const hf::ServeSizes &sizes) {
-  auto element = static_cast<int64_t>(SizeOf(ElementTypeFromName(sizes.cacheType).value_or(ElementType::kF32)));
-  return 2 * config.layers * sizes.blockTokens * config.kvHeads * config.headDim * element;
-}
-
-hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
-                                     std::vector<std::string> &remarks) {
-  hf::ServeSizes sizes;
-  sizes.buckets = options.buckets;
-  sizes.sequences = options.maxBatch;
-  sizes.context = options.maxContext > 0 ? options.maxContext : std::min(config.maxPositions, kDefaultContext);
-  sizes.blockTokens = std::max<int64_t>(options.blockTokens, 1);
-  sizes.cacheType = options.cacheType;
-  sizes.blocks = options.cacheBlocks + 1;
-  if (options.cacheBlocks > 0)
-    return sizes;
-  int64_t bytes = options.cacheBytes > 0 ? static_cast<int64_t>(options.cacheBytes) : kDefaultCacheBytes;
-  int64_t most = std::max<int64_t>(bytes / bytesOfBlock(config, sizes), sizes.listed());
-  int64_t wanted = std::min<int64_t>(sizes.sequences, int64_t{1} << 20) * sizes.listed();
-  sizes.blocks = std::min(most, wanted) + 1;
-  // Who says how many bytes knows it.
-  if (wanted > most && options.cacheBytes == 0)
-    remarks.push_back(absl::StrCat("the cache has ", most, " blocks of ", sizes.blockTokens, " tokens, ",
-                                   most * bytesOfBlock(config, sizes) >> 20, " MiB, and so room for ",
-                                   most * sizes.blockTokens,
-                                   " tokens of all sequences together; choose another size "
-                                   "with --kv-blocks"));
-  return sizes;
-}
-
-/// The formats of a GGUF file's tensors that are in blocks of bits, by their keys.
-static absl::StatusOr<std::map<std::string, ElementType>> blocksOf(const std::string &path) {
-  BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(path));
-  std::map<std::string, ElementType> blocks;
-  for (const GgufModel::Tensor &tensor : model.tensors())
-    for (const ElementTypeInfo &info : kElementTypes)
-      if (IsBlockFormat(info.type) && info.gguf == static_cast<int>(tensor.stored->type->number))
-        blocks[tensor.key] = info.type;
-  return blocks;
-}
-
 /// The graph of a Hugging Face directory or a GGUF file on one of so many microbatches, named after the directory, with
 /// its config.json attached.
 static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
@@ -240,7 +198,7 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
     import.mode = hf::ImportMode::Serve;
     import.serve = serveSizesOf(options, config, remarks);
     if (options.weightsType == "as-stored" && IsGgufPath(options.model)) {
-      BOWLINE_ASSIGN_OR_RETURN(import.blocks, blocksOf(options.model));
+      BOWLINE_ASSIGN_OR_RETURN(import.blocks, storedBlocksOf(options.model));
     }
     break;
   }

@@ -33,6 +33,12 @@ absl::StatusOr<ChosenTarget> chooseTarget(const CompileOptions &options, mlir::M
 
 PipelineOptions makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen);
 
+/// kInvalidArgument for a size of serving that no plan has.
+absl::Status checkServeOptions(const CompileOptions &options);
+
+/// The formats of a GGUF file's tensors that are in blocks of bits, by their keys.
+absl::StatusOr<std::map<std::string, ElementType>> storedBlocksOf(const std::string &path);
+
 /// What a plan for serving has room for. Adds to `remarks` where that is less than was asked for.
 hf::ServeSizes serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
                             std::vector<std::string> &remarks);
