@@ -208,11 +208,12 @@ class Gguf(tools.ToolTest):
         write_gguf(path, BLOCKS, tensors, quantized=True)
         write_directory(rounded, BLOCKS, [(key, shape, q8_0(values)[1] if len(shape) == 2 else values)
                                           for key, shape, values in tensors])
-        kept, computed = self.folder / "kept.plan", self.folder / "computed.plan"
+        kept, computed, whole = (self.folder / f"{name}.plan" for name in ("kept", "computed", "whole"))
+        tools.succeed("bowline-compile", rounded, "--mode", "generate", "--seq", "32", *tools.ONE_THREAD, "-o", whole)
         for plan, flags in ((kept, []), (computed, ["--weights-dtype", "f32"])):
             tools.succeed("bowline-compile", path, "--mode", "serve", "--max-context", "32", "--buckets", "1,4",
                           "--kv-blocks", "4", *tools.ONE_THREAD, *flags, "-o", plan)
-        text = self.text_of(rounded)
+        text = self.text_of(rounded, whole)
         for weights, plan in ((path, kept), (path, computed), (rounded, computed)):
             self.assertEqual(self.text_of(weights, plan), text, plan)
         # The matrices alone are in blocks.

@@ -47,9 +47,9 @@ const Rule kMemoryRules[] = {
     {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
     {"RoleAxisOfNoRoles", [](P& p) { p.role_axis = 1; }, "role_axis 1 tells roles apart, but there are not several"},
     {"UnknownFlags", [](P& p) { p.states[0]->flags = static_cast<fbs::StateFlag>(0xc3); },
-     "state 0 'model.embed.weight': unknown flags c0"},
+     "state 0 'model.embed.weight': unknown flags 80"},
     {"NotSaved", [](P& p) { p.states[1]->flags = fbs::StateFlag::NONE; },
-     "state 1 'steps': is none, but must be one of Saved|Mirror|PerRequest, which says where its value comes from when "
+     "state 1 'steps': is none, but must be one of Saved|Mirror|PerRequest|Cache, which says where its value comes from when "
      "a run goes "
      "on"},
     {"SavedMirror", [](P& p) { p.states[0]->flags |= fbs::StateFlag::Mirror; },
