@@ -328,9 +328,8 @@ void Register() {
           for (const DType type : {x, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K}) {
             if (k % InfoOf(type).block_elements != 0) continue;
             const std::string name = absl::StrCat("weights/", std::string(NameOf(x)), "/", m, "x", n, "x", k, "/");
-            add(absl::StrCat(name, std::string(NameOf(type)), suffix), [=, n = n, k = k](benchmark::State& s) {
-              ProductWithWeights(s, x, type, m, n, k, threads);
-            });
+            add(absl::StrCat(name, std::string(NameOf(type)), suffix),
+                [=, n = n, k = k](benchmark::State& s) { ProductWithWeights(s, x, type, m, n, k, threads); });
           }
         }
       }

@@ -477,6 +477,40 @@ static void addPagedAttention(Random &random, std::vector<Case> &cases) {
                    sizes});
 }
 
+/// Weights in blocks of bits, whose bytes are scales that are numbers.
+static void addQuantized(Random &random, std::vector<Case> &cases) {
+  const struct {
+    const char *name;
+    int64_t elements, bytes;
+    double largest; ///< of such bytes
+  } formats[] = {{"q8_0", 32, 34, 54},
+                 {"q4_0", 32, 18, 8},
+                 {"q4_1", 32, 20, 15},
+                 {"q4_k", 256, 144, 860},
+                 {"q6_k", 256, 210, 1700}};
+  for (const auto &format : formats) {
+    int64_t rows = random.pick({1, 2, 8, 9, 33}), columns = random.pick({1, 3, 17, 40}), blocks = random.integer(1, 3);
+    int64_t width = blocks * format.elements;
+    Argument matrix{{columns, blocks, format.bytes}, "ui8", 0, 59},
+        ids{{rows}, "i32", 0, static_cast<double>(columns - 1)};
+    std::string x = tensorType({rows, width}), y = tensorType({rows, columns});
+    // A sum of products of numbers up to 2 and up to the format's largest.
+    double each = kUlp * 2 * format.largest * static_cast<double>(width);
+    cases.push_back({"quantized_dot",
+                     {{{rows, width}}, matrix},
+                     {y},
+                     formatv("%r = graph.quantized_dot %0, %1 format \"{0}\" : ({1}, {2}) -> {3}", format.name, x,
+                             matrix.type(), y),
+                     {0, each * static_cast<double>(width)}});
+    cases.push_back({"quantized_gather",
+                     {matrix, ids},
+                     {x},
+                     formatv("%r = graph.quantized_gather %0[%1] format \"{0}\" : ({1}, {2}) -> {3}", format.name,
+                             matrix.type(), ids.type(), x),
+                     {kUlp, 0}});
+  }
+}
+
 static void addGrouped(Random &random, std::vector<Case> &cases) {
   int64_t rows = random.pick({1, 2, 7, 40}), groups = random.integer(1, 5), k = random.pick({1, 3, 16, 33}),
           columns = random.pick({1, 2, 17, 40});
@@ -543,6 +577,7 @@ std::vector<Case> test::layerCases(Random &random) {
     addRope(random, cases);
     addAttention(random, cases);
     addPagedAttention(random, cases);
+    addQuantized(random, cases);
     addGrouped(random, cases);
     addValidRows(random, cases);
     addLoss(random, cases);

@@ -165,6 +165,7 @@ void test::write(const HostTensor &tensor, Session &session, const TensorRef &to
     return writeAs<int32_t>(tensor, session, to);
   case fbs::DType::I64:
     return writeAs<int64_t>(tensor, session, to);
+  case fbs::DType::U8:
   case fbs::DType::Bool:
     return writeAs<uint8_t>(tensor, session, to);
   default:

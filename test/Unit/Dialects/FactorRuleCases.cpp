@@ -367,6 +367,35 @@ static Example drawPagedAttention(Random &random) {
 }
 
 //===----------------------------------------------------------------------===//
+// Weights in blocks of bits
+//===----------------------------------------------------------------------===//
+
+/// A matrix of blocks of q4_1, whose scales are numbers.
+static Operand drawBlocks(Random &random, int64_t rows, int64_t blocks) {
+  return {random.integers({rows, blocks, 20}, 0, 59), ElementKind::U8};
+}
+
+static Example drawQuantizedDot(Random &random) {
+  int64_t blocks = random.integer(1, 3);
+  Shape shape = random.shape(random.integer(0, 2));
+  shape.push_back(blocks * 32);
+  return {{{random.reals(shape)}, drawBlocks(random, random.size(), blocks)},
+          [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return QuantizedDotOp::create(b, x[0], x[1], "q4_1");
+          }};
+}
+
+static Example drawQuantizedGather(Random &random) {
+  int64_t rows = random.size(), blocks = random.integer(1, 3);
+  Shape shape = random.shape(random.integer(1, 2));
+  Operand indices = {random.integers(shape, 0, rows - 1), ElementKind::I32};
+  shape.push_back(blocks * 32);
+  return {{drawBlocks(random, rows, blocks), indices}, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return QuantizedGatherOp::create(b, f64Type(shape), x[0], x[1], "q4_1");
+          }};
+}
+
+//===----------------------------------------------------------------------===//
 // Between stages
 //===----------------------------------------------------------------------===//
 
@@ -403,6 +432,8 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.layer_norm", drawNorm<LayerNormOp>},
       {"graph.pad", drawPad},
       {"graph.paged_attention", drawPagedAttention},
+      {"graph.quantized_dot", drawQuantizedDot},
+      {"graph.quantized_gather", drawQuantizedGather},
       {"graph.random", drawRandom},
       {"graph.reduce", drawReduce},
       {"graph.reshape", drawReshape},

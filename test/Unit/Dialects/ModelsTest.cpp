@@ -42,8 +42,8 @@ static const std::set<std::string> kWithoutDerivative = {
     // Integers, comparisons, and values that depend on no parameter.
     "arith.addi", "arith.cmpf", "arith.cmpi", "arith.constant", "arith.fptosi", "arith.muli", "arith.sitofp",
     "arith.subi", "arith.uitofp", "graph.iota", "graph.random", "graph.rope_angles", "graph.sequence_positions",
-    // Served models alone have caches.
-    "graph.cache_write", "graph.paged_attention",
+    // Served models alone have caches, and weights in blocks of bits.
+    "graph.cache_write", "graph.paged_attention", "graph.quantized_dot", "graph.quantized_gather",
     // The derivatives of others, and sums and copies between the stages that have them.
     "graph.attention_grad", "graph.scatter_add", "graph.softmax_cross_entropy_grad", "stage.broadcast", "stage.sum"};
 
@@ -309,8 +309,8 @@ TEST(Models, KernelsStandForTheirOperations) {
         return true;
       },
       {"graph.attention", "graph.attention_grad", "graph.cache_write", "graph.dot_general", "graph.gather",
-       "graph.grouped_dot", "graph.grouped_outer", "graph.paged_attention", "graph.random", "graph.rope_angles",
-       "graph.scatter_add", "graph.sequence_positions"});
+       "graph.grouped_dot", "graph.grouped_outer", "graph.paged_attention", "graph.quantized_dot",
+       "graph.quantized_gather", "graph.random", "graph.rope_angles", "graph.scatter_add", "graph.sequence_positions"});
 }
 
 //===----------------------------------------------------------------------===//

@@ -98,6 +98,7 @@ static RankedTensorType typeOf(const Operand &operand) {
   Builder builder(&context());
   Type element = operand.element == ElementKind::F64   ? Type(builder.getF64Type())
                  : operand.element == ElementKind::I32 ? Type(builder.getI32Type())
+                 : operand.element == ElementKind::U8  ? Type(builder.getIntegerType(8, /*isSigned=*/false))
                                                        : Type(builder.getI1Type());
   return RankedTensorType::get(operand.value.shape, element);
 }

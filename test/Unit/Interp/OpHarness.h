@@ -57,7 +57,7 @@ private:
 };
 
 /// What an operand is in the type of the function under test.
-enum class ElementKind { F64, I32, I1 };
+enum class ElementKind { F64, I32, I1, U8 };
 struct Operand {
   HostTensor value;
   ElementKind element = ElementKind::F64;
