@@ -120,7 +120,7 @@ graph.entry @e [@g, @f] repeat [1, 1]
 // -----
 
 // A parameter's elements are floats.
-// expected-error @+1 {{attribute 'type' failed to satisfy constraint: type attribute of tensor of f32, f64, bf16 or f16 with a static shape without zeros}}
+// expected-error @+1 {{attribute 'type' failed to satisfy constraint: type attribute of tensor of f32, f64, bf16, f16 or ui8 with a static shape without zeros}}
 graph.param @w : tensor<3xi32> init(#graph.fill<1.0>) key("w")
 
 // -----
