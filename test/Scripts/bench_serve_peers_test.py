@@ -175,7 +175,8 @@ class Candidates(unittest.TestCase):
         with self.runner(FAKE_RUNNER)(2, self.folder / "log", bench.os.sched_getaffinity(0), 0) as session:
             with self.assertRaisesRegex(serve_client.Failed, "exit code 1, saying: the error of the fake"):
                 session.generate(["fall"], 2)
-        with self.runner("import time; time.sleep(600)", 0.1)(2, self.folder / "log", bench.os.sched_getaffinity(0), 0) as session:
+        late = self.runner("import time; time.sleep(600)", 0.1)
+        with late(2, self.folder / "log", bench.os.sched_getaffinity(0), 0) as session:
             with self.assertRaisesRegex(serve_client.Failed, "past its time"):
                 session.generate(["a"], 2)
 
