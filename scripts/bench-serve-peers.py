@@ -95,28 +95,35 @@ class Bench:
 
     def turn(self, candidate, threads, limit_s):
         """Starts the candidate and takes what is measured with so many threads."""
-        options, self.seed = self.options, 0  # the same prompts for everyone
+        self.seed = 0  # the same prompts for everyone
         with candidate.start(threads, self.scratch / "log", self.processors[:threads], limit_s) as session:
             candidate.row["loads"].append(session.load)
-            answers, seconds = session.first(self.fresh(1, 16)[0])
-            self.checked(answers, 16, 2)
-            if threads == 2:
-                candidate.take("start", seconds)
-            # The same text for all, so that what they write can be compared.
-            decoded = self.ask(session, 1, 16, options.decode_tokens, prompts(1, 16, -threads))
-            candidate.row.setdefault("text", decoded.texts[0])
-            candidate.take(f"decode/{threads}", serve_results.decode_rate(decoded))
+            try:
+                self.measure(candidate, threads, session)
+            finally:
+                if session.killed or session.process.poll() is None:
+                    candidate.row["others_cpus"].append(session.others_cpus())
+
+    def measure(self, candidate, threads, session):
+        options = self.options
+        answers, seconds = session.first(self.fresh(1, 16)[0])
+        self.checked(answers, 16, 2)
+        if threads == 2:
+            candidate.take("start", seconds)
+        # The same text for all, so that what they write can be compared.
+        decoded = self.ask(session, 1, 16, options.decode_tokens, prompts(1, 16, -threads))
+        candidate.row.setdefault("text", decoded.texts[0])
+        candidate.take(f"decode/{threads}", serve_results.decode_rate(decoded))
+        for _ in range(options.repeat):
+            candidate.take(f"prefill/{threads}", serve_results.prefill_rate(self.ask(session, 1, 512, 2)))
+        if threads == 2:
             for _ in range(options.repeat):
-                candidate.take(f"prefill/{threads}", serve_results.prefill_rate(self.ask(session, 1, 512, 2)))
-            if threads == 2:
-                for _ in range(options.repeat):
-                    candidate.take("first", self.ask(session, 1, 16, 2).first_s[0] * 1e3)
-                for streams in options.streams:
-                    if streams in candidate.streams:
-                        candidate.take(f"streams/{streams}", serve_results.stream_rate(
-                            self.ask(session, streams, 16, options.stream_tokens)))
-                candidate.take("memory", session.peak_bytes() / serve_results.MIB)
-            candidate.row["others_cpus"].append(session.others_cpus())
+                candidate.take("first", self.ask(session, 1, 16, 2).first_s[0] * 1e3)
+            for streams in options.streams:
+                if streams in candidate.streams:
+                    candidate.take(f"streams/{streams}", serve_results.stream_rate(
+                        self.ask(session, streams, 16, options.stream_tokens)))
+            candidate.take("memory", session.peak_bytes() / serve_results.MIB)
 
     def run(self, candidates):
         """Rounds in turns, in the opposite order every other one; each turn has its share of the time that is left."""

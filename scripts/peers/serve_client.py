@@ -61,7 +61,7 @@ class Session:
     """A candidate's process, alone in a session so that all of it can be ended, with a time after which it is killed."""
 
     def __init__(self, command, log, processors, limit_s, variables=None):
-        self.log, self.killed, self.command = log, False, list(map(str, command))
+        self.log, self.killed, self.others, self.command = log, False, None, list(map(str, command))
         self.load, self.start, self.busy_s, self.own_s = processes.load_average(), time.monotonic(), \
             processes.machine_busy_s(), time.process_time()
         with open(log, "wb") as output:
@@ -76,6 +76,7 @@ class Session:
         return log
 
     def give_up(self):
+        self.others = self.others_cpus()  # while the processes can still be asked
         self.killed = True
         self.kill()
 
@@ -109,6 +110,8 @@ class Session:
 
     def others_cpus(self):
         """Processors that neither the candidate nor this program kept busy since the start."""
+        if self.others is not None:
+            return self.others
         own = sum(filter(None, map(processes.process_s, self.pids()))) + time.process_time() - self.own_s
         return max(0.0, (processes.machine_busy_s() - self.busy_s - own) / (time.monotonic() - self.start))
 
