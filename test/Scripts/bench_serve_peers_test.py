@@ -8,7 +8,9 @@ import json
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 specification = importlib.util.spec_from_file_location("bench_serve_peers", ROOT / "scripts/bench-serve-peers.py")
@@ -209,6 +211,22 @@ class Candidates(unittest.TestCase):
         self.assertEqual([(r["name"], r["failed"]) for r in skipped],
                          [("as-stored", ["bowline-compile: error: no such type"]), ("vllm", ["there is no torch"])])
         json.dumps(skipped)
+
+    def test_a_peer_that_does_not_install_in_time_or_at_all(self):
+        python = self.folder / "ik_llama.cpp/bin/python"
+        python.parent.mkdir(parents=True)
+        made = types.SimpleNamespace(returncode=0)  # of python -m venv, and of looking for the module
+        with unittest.mock.patch.object(serve_install, "has", return_value=False), \
+                unittest.mock.patch.object(serve_install.subprocess, "run", return_value=made), \
+                contextlib.redirect_stderr(io.StringIO()):
+            for program, limit_s, reason in (("sleep 600", 0.1, "did not install within 0 s"),
+                                             ("echo ERROR: no wheel; exit 1", 60, "does not install: no wheel"),
+                                             ("exit 0", 60, "ik_llama_cpp does not load")):
+                python.write_text(f"#!/bin/sh\n{program}\n")
+                python.chmod(0o755)
+                found, said = serve_install.install("ik_llama.cpp", self.folder, limit_s)
+                self.assertIsNone(found)
+                self.assertIn(reason, said)
 
     def test_arguments(self):
         quick = bench.parse_arguments(["--quick"])
