@@ -21,6 +21,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -271,6 +272,8 @@ def main():
     if not (options.build_dir / "bin/bowline-serve").exists():
         sys.exit(f"bench-serve-peers: error: {options.build_dir}/bin/bowline-serve does not exist; run 'make build', or give "
                  "--build-dir")
+    # A candidate is in a session of its own, so that only this program can end it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-serve-peers: error: terminated"))
     model = model_of(options)
     with tempfile.TemporaryDirectory(prefix="bench-serve-peers-") as name:
         folder = pathlib.Path(name)
