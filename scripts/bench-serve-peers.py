@@ -77,7 +77,6 @@ class Bench:
     def __init__(self, options, scratch):
         self.options, self.scratch, self.seed = options, scratch, 0
         self.processors = sorted(os.sched_getaffinity(0))
-        self.deadline = time.monotonic() + options.minutes * 60
 
     def fresh(self, count, tokens):
         self.seed += 1
@@ -130,8 +129,9 @@ class Bench:
         """Rounds in turns, in the opposite order every other one; each turn has its share of the time that is left."""
         order = [(candidate, threads) for candidate in candidates for threads in self.options.threads]
         turns = [(round_, *pair) for round_ in range(self.options.rounds) for pair in order[::-1 if round_ % 2 else 1]]
+        deadline = time.monotonic() + self.options.minutes * 60
         for i, (round_, candidate, threads) in enumerate(turns):
-            left = self.deadline - time.monotonic()
+            left = deadline - time.monotonic()
             where = f"round {round_ + 1}, {threads} thread{'s' * (threads > 1)}"
             print(f"bench-serve-peers: {where}: {candidate.row['title']}", file=sys.stderr, flush=True)
             try:
@@ -142,10 +142,10 @@ class Bench:
                 candidate.row["failed"].append(f"{where}: {error}")
 
     def read_rates(self):
-        probe = self.scratch / "read_rate"
-        if not probe.exists():
-            subprocess.run(["clang++-22", "-std=c++20", "-O3", "-march=native", "-pthread", PEERS / "read_rate.cc", "-o",
-                            probe], check=True)
+        probe, source = self.options.environments / "read_rate", PEERS / "read_rate.cc"
+        if not probe.exists() or probe.stat().st_mtime < source.stat().st_mtime:
+            probe.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["clang++-22", "-std=c++20", "-O3", "-march=native", "-pthread", source, "-o", probe], check=True)
         return {n: json.loads(subprocess.run([probe, str(n)], check=True, capture_output=True, text=True).stdout)["best"]
                 for n in self.options.threads}
 

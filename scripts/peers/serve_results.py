@@ -107,19 +107,23 @@ def agreement(row, reference):
     return f"{same} of {len(other)}"
 
 
-def markdown(result):
-    rows, rates = result["rows"], result["read_gb_per_s"]
-    ran = [row for row in rows if any(row["values"].values())]
+def measured(ran, rates):
+    """The table of what was measured, and the one of what memory allows."""
     keys = [key for key in MEASURES if any(row["values"].get(key) for row in ran)]
     reference = next((row for row in ran if row["ours"] and row.get("text")), None)
+    threads = {n: f"{n} thread{'s' * (n > 1)}" for n in rates}
     text = table(["with", *(MEASURES[key].title for key in keys), "same text", "processors that others used"],
                  [[row["title"], *(cell(row["values"].get(key), MEASURES[key].digits) for key in keys),
                    agreement(row, reference), cell(row["others_cpus"], 1)] for row in ran])
-    if rates:
-        text += "\n" + table(["with", "weights, MB", *(f"bound by reading, {n} thread{'s' * (n > 1)}, tokens/s" for n in rates),
-                              *(f"share of it, {n} thread{'s' * (n > 1)}" for n in rates)],
-                             [bound_row(row, rates) for row in ran])
-        text += "\nRead: " + ", ".join(f"{rate:.1f} GB/s with {n} thread{'s' * (n > 1)}" for n, rate in rates.items()) + ".\n"
+    return text + "\n" + table(["with", "weights, MB", *(f"bound by reading, {n}, tokens/s" for n in threads.values()),
+                                *(f"share of it, {n}" for n in threads.values())], [bound_row(row, rates) for row in ran])
+
+
+def markdown(result):
+    rows, rates = result["rows"], result["read_gb_per_s"]
+    ran = [row for row in rows if any(row["values"].values())]
+    text = measured(ran, rates) if ran else "Nothing was measured.\n"
+    text += "\nRead: " + ", ".join(f"{rate:.1f} GB/s with {n} thread{'s' * (n > 1)}" for n, rate in rates.items()) + ".\n"
     skipped = [f"- {row['title']}: {reason}\n" for row in rows for reason in row["failed"]]
     if skipped:
         text += "\nSkipped:\n\n" + "".join(skipped)

@@ -132,6 +132,12 @@ class Goals(unittest.TestCase):
         self.assertIn("| P |", text)
         self.assertNotIn("| Q |", text)
 
+    def test_nothing_measured_is_said(self):
+        text = serve_results.markdown({"rows": [dict(row("P", False), failed=["late"])], "read_gb_per_s": {2: 10},
+                                       "load_before": 1, "load_after": 2, "processors": 2})
+        self.assertTrue(text.startswith("Nothing was measured.\n"))
+        self.assertIn("- P: late\n", text)
+
     def test_texts_that_differ_are_seen(self):
         ours = row("A", True, text="one two")
         self.assertEqual(serve_results.agreement(ours, ours), "compared with")
