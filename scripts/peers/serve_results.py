@@ -124,6 +124,8 @@ def markdown(result):
     ran = [row for row in rows if any(row["values"].values())]
     text = measured(ran, rates) if ran else "Nothing was measured.\n"
     text += "\nRead: " + ", ".join(f"{rate:.1f} GB/s with {n} thread{'s' * (n > 1)}" for n, rate in rates.items()) + ".\n"
+    notes = [f"- {row['title']}: {note}\n" for row in rows for note in row.get("notes", [])]
+    text += "\nNotes:\n\n" + "".join(notes) if notes else ""
     skipped = [f"- {row['title']}: {reason}\n" for row in rows for reason in row["failed"]]
     if skipped:
         text += "\nSkipped:\n\n" + "".join(skipped)

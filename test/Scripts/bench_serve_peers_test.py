@@ -172,6 +172,14 @@ class Candidates(unittest.TestCase):
         self.assertGreater(values["start"][0], 0)
         self.assertGreater(values["memory"][0], 1)
 
+    def test_streams_that_end_early_are_noted(self):
+        candidate = bench.Candidate("fake", "Fake", 1, None)
+        session = types.SimpleNamespace(generate=lambda prompts, tokens: Answers(
+            [0.5] * len(prompts), [2.0] * len(prompts), [tokens] * (len(prompts) - 1) + [3], [16] * len(prompts), []))
+        self.bench().measure_streams(candidate, session, 8)
+        self.assertEqual(candidate.row["values"], {"streams/8": [(7 * 32 + 3) / 2]})
+        self.assertEqual(candidate.row["notes"], ["1 of 8 streams ended before 32 tokens"])
+
     def test_answers_that_are_too_short_are_no_measurement(self):
         candidate = bench.Candidate("fake", "Fake", 1, self.runner(FAKE_RUNNER.replace("WRONG", "1")))
         with contextlib.redirect_stderr(io.StringIO()):
