@@ -262,14 +262,16 @@ def parse_arguments(arguments=None):
     parser.add_argument("--install-minutes", type=float, default=40, help="that a peer may take to install")
     parser.add_argument("--minutes", type=float, default=60, help="for all turns together")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", choices=("1", "2", "1,2"), help="not given: 1,2; with --quick 2")
     parser.add_argument("--quick", action="store_true", help="one round with 2 threads, 32 tokens decoded, 8 streams, in less "
                         "than 5 minutes once peers are there")
     options = parser.parse_args(arguments)
     options.environments = options.environments.absolute()
-    options.threads, options.streams, options.repeat = (1, 2), (8, 32), 5
+    given, options.streams, options.repeat = options.threads or ("2" if options.quick else "1,2"), (8, 32), 5
+    options.threads = tuple(map(int, given.split(",")))
     options.decode_tokens = options.stream_tokens = 128
     if options.quick:
-        options.rounds, options.threads, options.streams, options.repeat = 1, (2,), (8,), 1
+        options.rounds, options.streams, options.repeat = 1, (8,), 1
         options.decode_tokens = options.stream_tokens = 32
         options.minutes = min(options.minutes, 4)
     return options
