@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
+.PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-serve-peers bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,11 @@ bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf
 
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
 	@scripts/bench-scale.py
+
+bench-serve-peers: configure  ## Measure serving beside llama.cpp, ik_llama.cpp and OpenVINO GenAI, installed into build/serve-peers (an hour; QUICK=1: 5 minutes)
+	@scripts/install-packages.sh --list scripts/serve-demo-packages.txt
+	@cmake --build --preset release --target bowline-compile bowline-serve
+	@scripts/bench-serve-peers.py $(if $(QUICK),--quick)
 
 bench-threads: build  ## Measure training on all processors and on one, beside 0, 1 and 2 busy loops, from flat and sharp weights (over five minutes)
 	@scripts/bench-threads.py
