@@ -107,5 +107,188 @@ TEST_P(QuantizedTest, ProductsAgreeAndAreTheSameForEveryNumberOfThreads) {
   }
 }
 
+// Between few rows, and between more, the result of a row does not depend on how many rows there are.
+TEST_P(QuantizedTest, RowsDoNotDependOnOthers) {
+  std::mt19937_64 random(2);
+  for (const DType format : kFormats) {
+    for (const auto& [most, least] : {std::pair<int64_t, int64_t>{kFewRows, 1}, {40, kFewRows + 1}}) {
+      for (const DType type : {DType::kF32, DType::kBF16}) {
+        Product p{format, most, 37, 3, type, type};
+        SCOPED_TRACE(p.Text());
+        const Stored x = RandomStored(random, type, p.m * p.K());
+        const Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
+        const Floats all = Multiply(p, x, weights).Values(), rows = x.Values();
+        for (p.m = least; p.m < most; p.m += 1 + p.m / 9) {
+          const Stored first(type, Floats(rows.begin(), rows.begin() + p.m * p.K()));
+          EXPECT_TRUE(SameBits(Multiply(p, first, weights).Values(), Floats(all.begin(), all.begin() + p.m * p.n)))
+              << p.m;
+        }
+      }
+    }
+  }
+}
+
+Floats Gather(DType format, int64_t rows, int64_t blocks, Bytes table, std::vector<int32_t> ids, DType type,
+              int threads = 1) {
+  const int64_t columns = blocks * InfoOf(format).block_elements, count = static_cast<int64_t>(ids.size());
+  Stored out = Unwritten(type, count * columns);
+  RunKernel({"quantized_gather",
+             {Format(format)},
+             {In({rows, blocks, InfoOf(format).block_bytes}, DType::kU8), In({count}, DType::kI32),
+              Out({count, columns}, type)},
+             threads},
+            {table.data(), ids.data(), out.data()});
+  return out.Values();
+}
+
+bool SameNumbers(const Floats& a, const Floats& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::isnan(x) ? std::isnan(y) : std::memcmp(&x, &y, sizeof(x)) == 0;
+  });
+}
+
+// All bits of blocks are random, scales that are NaN or infinite among them, and rows are of all lengths.
+TEST_P(QuantizedTest, GatheringDecodesAsReadersOfFilesDo) {
+  std::mt19937_64 random(3);
+  for (const DType format : kFormats) {
+    const ElementTypeInfo& info = InfoOf(format);
+    int64_t special = 0;
+    for (const int64_t blocks : {1, 2, 15, 16, 17, 31, 32, 40}) {
+      constexpr int64_t kRows = 70;
+      Bytes table(kRows * blocks * info.block_bytes);
+      for (uint8_t& byte : table) byte = static_cast<uint8_t>(random());
+      Floats expected(kRows * blocks * info.block_elements);
+      ReadBlocks(format, table.data(), kRows * blocks, expected.data());
+      const auto weights = reference::DecodeWeights(format, table);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const auto exact = static_cast<float>(weights[i].Value());
+        special += !std::isfinite(exact);
+        ASSERT_TRUE(exact == expected[i] || (std::isnan(exact) && std::isnan(expected[i])))
+            << NameOf(format) << ", element " << i << ": " << expected[i] << ", exactly " << exact;
+      }
+      std::vector<int32_t> ids(kRows);
+      for (int32_t i = 0; i < kRows; ++i) ids[i] = i;
+      for (const int threads : {1, 3}) {
+        EXPECT_TRUE(SameNumbers(Gather(format, kRows, blocks, table, ids, DType::kF32, threads), expected))
+            << NameOf(format) << ", " << blocks;
+        EXPECT_TRUE(SameNumbers(Gather(format, kRows, blocks, table, ids, DType::kBF16, threads),
+                                Stored(DType::kBF16, expected).Values()))
+            << NameOf(format) << ", " << blocks;
+      }
+    }
+    EXPECT_GT(special, 0) << NameOf(format);
+  }
+}
+
+TEST(QuantizedGather, IdsOutOfRangeCountAsTheNearest) {
+  std::mt19937_64 random(4);
+  const Bytes table = RandomBlocks(random, DType::kQ4_1, 9 * 3);
+  EXPECT_TRUE(SameNumbers(Gather(DType::kQ4_1, 9, 3, table, {-1, INT32_MIN, 9, INT32_MAX, 4}, DType::kF32),
+                          Gather(DType::kQ4_1, 9, 3, table, {0, 0, 8, 8, 4}, DType::kF32)));
+  const DataCheck* check = FindDataCheck("quantized_gather");
+  ASSERT_NE(check, nullptr);
+  const Signature signature = {
+      "quantized_gather", {Format(DType::kQ4_1)}, {In({9, 3, 20}, DType::kU8), In({5}, DType::kI32), Out({5, 96})}, 1};
+  EXPECT_EQ(RowsOfCheck(*check, signature), 9);
+  EXPECT_EQ(SignatureOfCheck(*check, signature).arguments[0].shape, std::vector<int64_t>{5});
+}
+
+// NaN and infinite scales stay in their columns, and no other column has one.
+TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
+  std::mt19937_64 random(5);
+  for (const DType format : kFormats) {
+    for (const int64_t m : {1, 3, 8, 20}) {
+      const Product p{format, m, 21, 19};
+      const Stored x(DType::kF32, Floats(m * p.K(), 1.0f));
+      Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
+      for (const int64_t n : {0, 7, 20}) {
+        const int64_t block = n * p.blocks + static_cast<int64_t>(random() % p.blocks);
+        weights[block * InfoOf(format).block_bytes + HalvesOf(format)[0] + 1] = 0x7e;  // NaN
+      }
+      const Floats out = Multiply(p, x, weights, 2).Values();
+      for (size_t i = 0; i < out.size(); ++i) {
+        const size_t n = i % static_cast<size_t>(p.n);
+        EXPECT_EQ(std::isnan(out[i]), n == 0 || n == 7 || n == 20) << p.Text() << ", column " << n;
+      }
+    }
+  }
+}
+
+TEST(QuantizedRefusals, EverythingUnsafe) {
+  const Signature multiply = Product{DType::kQ4_K, 3, 5, 2}.Sign(1);
+  const Signature gather = {"quantized_gather",
+                            {Format(DType::kQ4_K)},
+                            {In({5, 2, 144}, DType::kU8), In({3, 4}, DType::kI32), Out({3, 4, 512})},
+                            1};
+  for (const Signature& good : {multiply, gather}) {
+    ASSERT_TRUE(CreateKernel(good).ok()) << CreateKernel(good).status();
+    for (size_t i = 0; i < good.arguments.size(); ++i) {
+      Signature bad = good;
+      bad.arguments[i].shape[0] = 0;
+      ExpectRefused(bad, "every extent must be at least 1");
+      bad = good;
+      bad.arguments[i].dtype = DType::kI64;
+      ExpectRefused(bad, "is supported");
+      bad = good;
+      bad.arguments[i].access = good.arguments[i].access == Access::kRead ? Access::kWrite : Access::kRead;
+      ExpectRefused(bad, "is declared");
+    }
+    Signature bad = good;
+    bad.attributes.push_back(Int("transposed", 1));
+    ExpectRefused(bad, "has no attribute 'transposed'");
+    bad = good;
+    bad.threads = 0;
+    ExpectRefused(bad, "threads is 0");
+    bad = good;
+    bad.arguments.pop_back();
+    ExpectRefused(bad, "it takes");
+    bad.arguments.clear();
+    ExpectRefused(bad, "it takes");
+    // Formats: none, no text, no type, a type that has no blocks, and blocks that are only named.
+    bad = good;
+    bad.attributes.clear();
+    ExpectRefused(bad, "'format' is missing; it must be a format of blocks: q8_0, q4_0");
+    bad.attributes = {Int("format", 12)};
+    ExpectRefused(bad, "'format' must be a format of blocks");
+    for (const std::string name : {"", "q9", "f32", "q5_k", "Q4_K"}) {
+      bad.attributes = {{"format", {}, {}, name}};
+      ExpectRefused(bad, "'format' is '" + name + "'; it must be a format of blocks");
+    }
+    bad.attributes = {Format(DType::kQ4_K), Format(DType::kQ4_K)};
+    ExpectRefused(bad, "given twice");
+    bad.attributes = {Format(DType::kQ6_K)};
+    ExpectRefused(bad, "bytes of a block of the format] = [5, 2, 210]");
+  }
+  const auto expect_refused = [](Signature signature, size_t argument, size_t extent, const std::string& message) {
+    ++signature.arguments[argument].shape[extent];
+    ExpectRefused(signature, message);
+  };
+  expect_refused(multiply, 0, 0, "'out'");
+  expect_refused(multiply, 0, 1, "'x'");
+  expect_refused(multiply, 1, 0, "'out'");
+  expect_refused(multiply, 1, 1, "'x'");
+  expect_refused(multiply, 1, 2, "'weights'");
+  expect_refused(multiply, 2, 0, "'out'");
+  expect_refused(multiply, 2, 1, "'out'");
+  expect_refused(gather, 0, 1, "'out'");
+  expect_refused(gather, 0, 2, "'table'");
+  for (const size_t extent : {0, 1}) expect_refused(gather, 1, extent, "'out'");
+  for (const size_t extent : {0, 1, 2}) expect_refused(gather, 2, extent, "'out'");
+  for (const size_t argument : {0, 1, 2}) {
+    Signature bad = multiply;
+    bad.arguments[argument].shape.pop_back();
+    ExpectRefused(bad, "is needed");
+  }
+  Signature bad = multiply;
+  bad.arguments[0].dtype = DType::kF16;
+  ExpectRefused(bad, "does not compute in f16");
+  bad = multiply;
+  bad.arguments[2].dtype = DType::kBF16;
+  ExpectRefused(bad, "'out' is bf16; only f32");
+  bad = gather;
+  bad.arguments[2].dtype = DType::kF16;
+  ExpectRefused(bad, "does not compute in f16");
+}
+
 }  // namespace
 }  // namespace bowline::kernels::testing
