@@ -86,7 +86,7 @@ constexpr Format kFormats[] = {{ElementType::kQ8_0, ReadQ8_0},
                                {ElementType::kQ4_K, ReadQ4_K},
                                {ElementType::kQ6_K, ReadQ6_K}};
 
-const Format* Find(ElementType type) {
+const Format* FindFormat(ElementType type) {
   for (const Format& format : kFormats) {
     if (format.type == type) return &format;
   }
@@ -95,7 +95,7 @@ const Format* Find(ElementType type) {
 
 }  // namespace
 
-bool IsBlockFormat(ElementType type) { return Find(type) != nullptr; }
+bool IsBlockFormat(ElementType type) { return FindFormat(type) != nullptr; }
 
 std::optional<ElementType> BlockFormatFromName(std::string_view name) {
   const std::optional<ElementType> type = ElementTypeFromName(name);
@@ -112,7 +112,7 @@ std::string BlockFormatNames() {
 }
 
 void ReadBlocks(ElementType type, const uint8_t* bytes, int64_t blocks, float* out) {
-  const Format& format = *Find(type);
+  const Format& format = *FindFormat(type);
   const ElementTypeInfo& info = InfoOf(type);
   for (int64_t block = 0; block < blocks; ++block) {
     format.read(bytes + block * info.block_bytes, out + block * info.block_elements);
