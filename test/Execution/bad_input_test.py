@@ -139,17 +139,20 @@ class BadInput(tools.ToolTest):
                   "--stages": "balanced", "--recompute": "none", "--bucket-bytes": "25MiB", "--optimizer": "adamw",
                   "--lr": 0.001, "--beta1": 0.9, "--beta2": 0.95, "--eps": 1e-8, "--weight-decay": 0.1, "--clip-norm": 1,
                   "--lr-schedule": "constant", "--warmup-steps": 0, "--decay-steps": 9, "--min-lr": 0,
-                  "--runs-in-flight": 1, "--map-weights": None}
-        sizes = {"train": ["--seq", 8, "--batch", 2], "generate": ["--seq", 8]}
+                  "--runs-in-flight": 1, "--buckets": 1, "--max-batch": 64, "--max-context": 8, "--block-tokens": 16,
+                  "--kv-blocks": 9, "--kv-memory": "1GiB", "--kv-dtype": "f32", "--weights-dtype": "as-stored"}
+        sizes = {"train": ["--seq", 8, "--batch", 2], "generate": ["--seq", 8], "serve": []}
         described = re.split(r"\n  (?=-)", tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0])
-        modes = {text.split()[0]: text.split()[-1] for text in described if text.endswith(("(train)", "(generate)"))}
+        modes = {text.split()[0]: text.split()[-1][1:-1] for text in described if text.endswith(("(train)", "(serve)"))}
         self.assertEqual(modes.keys(), values.keys())
         for flag, mode in modes.items():
-            other = {"(train)": "generate", "(generate)": "train"}[mode]
-            value = [] if values[flag] is None else [values[flag]]
-            # What would be the default is refused too: it was meant to do something.
-            self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode[1:-1]}"), "bowline-compile",
-                        tools.MODELS / MODEL, *sizes[other], "--mode", other, flag, *value, "-o", self.folder / "x.plan")
+            for other in sizes.keys() - {mode}:
+                # What would be the default is refused too: it was meant to do something.
+                self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode}"), "bowline-compile",
+                            tools.MODELS / MODEL, *sizes[other], "--mode", other, flag, values[flag], "-o",
+                            self.folder / "x.plan")
+        self.refuse(("--map-weights", "add --mode generate or serve"), "bowline-compile", tools.MODELS / MODEL,
+                    *sizes["train"], "--map-weights", "-o", self.folder / "x.plan")
 
     def test_flags_without_effect(self):
         def refuse(says, *flags):
@@ -164,6 +167,7 @@ class BadInput(tools.ToolTest):
         for flag in ("--beta1", "--beta2", "--eps", "--weight-decay"):
             refuse((f"{flag} has no effect with --optimizer sgd", "use adamw"), "--optimizer", "sgd", flag, 0.5)
         refuse(("--link is about several ranks, and there is one", "add --mesh"), "--link", "bandwidth=1GB/s")
+
     def test_numbers_out_of_range(self):
         """No number is taken for another one because it does not fit."""
         flags = ["bowline-compile", tools.MODELS / MODEL, "--batch", 4, "--seq", 5, "-o", self.folder / "x.plan"]

@@ -17,7 +17,7 @@ graph.func @f(%rows: tensor<5xi32>, %lengths: tensor<4xi32>) {
 // -----
 
 graph.func @f(%c: tensor<9x4x2x8xf32>, %v: tensor<6x3x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
-  // expected-error @+2 {{the cache must have four dimensions, and the values three that end as those}}
+  // expected-error @+2 {{the cache must have four dimensions, and the values three that end as those, got 'tensor<9x4x2x8xf32>' and 'tensor<6x3x8xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = graph.cache_write %c, %v at %r, %l, %b : (tensor<9x4x2x8xf32>, tensor<6x3x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x8xf32>
   graph.return
@@ -43,8 +43,17 @@ graph.func @f(%c: tensor<9x4x2x8xf32>, %v: tensor<6x2x8xf32>, %r: tensor<4xi32>,
 
 // -----
 
+graph.func @f(%c: tensor<9x4x2x8xf32>, %v: tensor<6x2x8xf32>, %r: tensor<3xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{rows and lengths must have one dimension, and rows one element more, got 'tensor<3xi32>' and 'tensor<3xi32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.cache_write %c, %v at %r, %l, %b : (tensor<9x4x2x8xf32>, tensor<6x2x8xf32>, tensor<3xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x8xf32>
+  graph.return
+}
+
+// -----
+
 graph.func @f(%q: tensor<6x4x6xf32>, %k: tensor<9x4x2x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
-  // expected-error @+2 {{the query must have three dimensions, and keys four, with equal last ones}}
+  // expected-error @+2 {{the query must have three dimensions, and keys four, with equal last ones, got 'tensor<6x4x6xf32>' and 'tensor<9x4x2x8xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = graph.paged_attention %q, %k, %k at %r, %l, %b scale 1.0 : (tensor<6x4x6xf32>, tensor<9x4x2x8xf32>, tensor<9x4x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<6x4x6xf32>
   graph.return
@@ -62,7 +71,7 @@ graph.func @f(%q: tensor<6x3x8xf32>, %k: tensor<9x4x2x8xf32>, %r: tensor<4xi32>,
 // -----
 
 graph.func @f(%q: tensor<6x4x8xf32>, %k: tensor<9x4x2x8xf32>, %v: tensor<9x4x2x8xbf16>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
-  // expected-error @+2 {{keys and values must have equal types}}
+  // expected-error @+2 {{keys and values must have equal types, got 'tensor<9x4x2x8xf32>' and 'tensor<9x4x2x8xbf16>'}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = graph.paged_attention %q, %k, %v at %r, %l, %b scale 1.0 : (tensor<6x4x8xf32>, tensor<9x4x2x8xf32>, tensor<9x4x2x8xbf16>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<6x4x8xf32>
   graph.return

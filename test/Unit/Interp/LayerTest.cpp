@@ -142,6 +142,41 @@ TEST(Layer, OffsetsAscendWithinTheRows) {
   }
 }
 
+TEST(Layer, SequencesLieInTheBlocksOfTheirTables) {
+  // Three rows of two sequences; blocks of two positions.
+  HostTensor cache({4, 2, 1, 2}), values({3, 1, 2}), rows({3}), lengths({2}), blocks({2, 2});
+  struct Case {
+    std::vector<double> rows, lengths, blocks;
+    const char *message;
+  };
+  const Case cases[] = {
+      {{0, 2, 1}, {2, 1}, {1, 0, 2, 0}, "rows 2 and 1 of sequence 1 do not ascend within the 3 rows"},
+      {{0, 2, 4}, {2, 2}, {1, 0, 2, 0}, "rows 2 and 4 of sequence 1 do not ascend within the 3 rows"},
+      {{0, 2, 3}, {1, 1}, {1, 0, 2, 0}, "sequence 0 has 2 rows, but a length of 1"},
+      {{0, 2, 3}, {2, 5}, {1, 0, 2, 3}, "position 4 of sequence 1 is in no block of the 2 that its table has"},
+      {{0, 2, 3}, {3, 1}, {1, 0, 2, 0}, "position 2 of sequence 0 is in block 0; blocks are 1 to 3"},
+      {{0, 2, 3}, {3, 1}, {1, 4, 2, 0}, "position 2 of sequence 0 is in block 4; blocks are 1 to 3"}};
+  for (const Case &wrong : cases) {
+    rows.data = wrong.rows;
+    lengths.data = wrong.lengths;
+    blocks.data = wrong.blocks;
+    OpHarness harness(
+        {{cache}, {values}, {rows, ElementKind::I32}, {lengths, ElementKind::I32}, {blocks, ElementKind::I32}},
+        [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+          return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4]);
+        });
+    std::string message;
+    ScopedDiagnosticHandler handler(&context(), [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+    Tensors results(1, HostTensor(Shape{4, 2, 1, 2}));
+    EXPECT_TRUE(
+        failed(cast<Interpretable>(harness.operation()).interpret({cache, values, rows, lengths, blocks}, results)));
+    EXPECT_NE(message.find(wrong.message), std::string::npos) << message;
+  }
+}
+
 TEST(Layer, Norms) {
   Random random;
   SCOPED_TRACE(random.trace());
