@@ -39,8 +39,8 @@ void bowline::printStateFlags(OpAsmPrinter &printer, Operation *, StateFlagsAttr
 }
 
 /// A persistent tensor has one of these, which says where its value comes from when a run goes on.
-static constexpr StateFlags kOrigins = StateFlags::Saved | StateFlags::Mirror | StateFlags::PerRequest |
-                                       StateFlags::Cache;
+static constexpr StateFlags kOrigins =
+    StateFlags::Saved | StateFlags::Mirror | StateFlags::PerRequest | StateFlags::Cache;
 
 LogicalResult bowline::verifyFlags(Operation *variable, StateFlags flags) {
   auto fail = [&] { return variable->emitOpError("is ") << stringifyStateFlags(flags) << ", but "; };

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_SEQUENCE_OPERANDS_H_
 #define BOWLINE_KERNELS_REGISTRY_SEQUENCE_OPERANDS_H_
 
-// Kernels whose data say where the rows of sequences and the blocks of their caches are. They skip what is out of range;
-// callers promise that nothing is (Sequences in plan.fbs), which the checker holds against these facts.
+// Kernels whose data say where the rows of sequences and the blocks of their caches are. They skip what is out of
+// range; callers promise that nothing is (Sequences in plan.fbs), which the checker holds against these facts.
 
 #include <cstdint>
 #include <optional>

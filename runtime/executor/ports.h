@@ -76,8 +76,8 @@ class Ports {
   std::map<uint32_t, Alternating> alternating_;  // by first buffer
   // What was written last to inputs that entries promise something about together, by first buffer.
   std::map<uint32_t, std::vector<int32_t>> held_;
-  std::vector<uint64_t> begun_;                  // number of runs that were begun, by entry
-  std::vector<uint32_t> ended_;                  // parity of the run that was waited for last, by entry
+  std::vector<uint64_t> begun_;  // number of runs that were begun, by entry
+  std::vector<uint32_t> ended_;  // parity of the run that was waited for last, by entry
 };
 
 }  // namespace bowline

@@ -94,7 +94,8 @@ absl::Status VerifyFormat(absl::string_view place, const fbs::State& state, cons
   if (buffer.dtype() != fbs::DType::U8 || SizeOf(buffer.shape()) != 3 ||
       buffer.shape()->Get(2) != InfoOf(*format).block_bytes) {
     return Broken(place, ": is ", DescribeType(buffer.dtype(), buffer.shape()), ", but a matrix of format ",
-                  Quoted(state.format()), " is u8 with three dimensions, the last one of ", InfoOf(*format).block_bytes);
+                  Quoted(state.format()), " is u8 with three dimensions, the last one of ",
+                  InfoOf(*format).block_bytes);
   }
   return absl::OkStatus();
 }

@@ -43,7 +43,8 @@ class StoredTensors {
   virtual const Tensor* FindBlocks(absl::string_view key, ElementType& format) const { return nullptr; }
 
   // The bytes of the elements from `first` on, as many as are contiguous in the file: at least one. `first` is an
-  // element of the tensor, which is one of tensors(), or of FindBlocks. Valid until the next call. Errors name the file.
+  // element of the tensor, which is one of tensors(), or of FindBlocks. Valid until the next call. Errors name
+  // the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
   // Returns whether these bytes stay valid as long as this object.
   virtual bool KeepsBytes() const = 0;

@@ -209,7 +209,7 @@ protected:
 /// Permutations along some axes and sums of what was there before, on a grid of ranks.
 class DrawnRings {
 public:
-  explicit DrawnRings(Random &random) : random(random) {
+  explicit DrawnRings(Random &random) {
     const std::vector<int64_t> grids[] = {{2, 2}, {2, 3}, {3, 2}, {4, 1}, {5, 1}, {1, 3}};
     sizes = grids[random.integer(0, std::size(grids) - 1)];
     ranks = sizes[0] * sizes[1];
@@ -286,7 +286,6 @@ private:
     return coordinates[0] * sizes[1] + coordinates[1];
   }
 
-  Random &random;
   std::vector<int64_t> sizes;
   std::vector<Step> steps;
 };
