@@ -57,6 +57,10 @@ void IdleWatch::Watch() {
       continue;
     }
     const int64_t now = Now();
+    // Where this thread was kept from its next look, somebody had the processors.
+    if (now > until_.load(std::memory_order_relaxed) + kMostBetweenLooks) {
+      since_.store(INT64_MAX, std::memory_order_release);
+    }
     until_.store(now, std::memory_order_release);
     if (since_.load(std::memory_order_relaxed) == INT64_MAX) since_.store(now, std::memory_order_release);
   }

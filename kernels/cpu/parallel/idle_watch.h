@@ -30,6 +30,7 @@ class IdleWatch {
   static constexpr int64_t kWanted = 100'000'000;
   static constexpr int64_t kInTime = 1'000'000;  // from when it should wake to when it runs
   static constexpr int64_t kMoment = 200'000;
+  static constexpr int64_t kMostBetweenLooks = 2 * (kBetweenLooks + kInTime + kMoment);
 
   IdleWatch();
   [[noreturn]] void Watch();

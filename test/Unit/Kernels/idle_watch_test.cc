@@ -11,7 +11,7 @@ namespace bowline::kernels {
 namespace {
 
 // Whether a processor is idle meanwhile is not the test's to say.
-TEST(IdleWatch, SaysSinceWhenOfTimesAtWhichItWasAsked) {
+TEST(IdleWatch, SaysWhenItLooked) {
   const int64_t begin = Now();
   std::vector<std::thread> askers;
   for (int i = 0; i < 4; ++i) {
@@ -20,7 +20,6 @@ TEST(IdleWatch, SaysSinceWhenOfTimesAtWhichItWasAsked) {
       while (Now() < begin + 20 * IdleWatch::kBetweenLooks) {
         const IdleWatch::Idle idle = IdleWatch::OfProcess().Ask(CoarseNow());
         if (idle.since > idle.until) continue;
-        ASSERT_GE(idle.since, begin) << "a look that nobody asked for";
         ASSERT_LE(idle.until, Now());
         ASSERT_GE(idle.until, last) << "looks go back";
         last = idle.until;
