@@ -25,20 +25,20 @@ WEIGHTS = [6, 6, 1, 1, 1, 1, 2, 4, 1]
 class Client:
     def __init__(self, port, seed):
         self.port = port
-        self.random = random.Random(seed)
+        self.draws = random.Random(seed)
 
     def request(self, stream):
         # Half of the prompts begin with the same block of the cache.
-        prompt = self.random.choice(["", "a" * 20]) + "".join(self.random.choices("abc ", k=self.random.randint(1, 20)))
-        body = {"prompt": prompt, "max_tokens": self.random.choice([1, 5, 20, None]), "stream": stream,
-                "temperature": self.random.choice([0, 0.7, 1]), "seed": 1, "stop": self.random.choice([None, "e", ["th"]])}
+        prompt = self.draws.choice(["", "a" * 20]) + "".join(self.draws.choices("abc ", k=self.draws.randint(1, 20)))
+        body = {"prompt": prompt, "max_tokens": self.draws.choice([1, 5, 20, None]), "stream": stream,
+                "temperature": self.draws.choice([0, 0.7, 1]), "seed": 1, "stop": self.draws.choice([None, "e", ["th"]])}
         body = json.dumps(body).encode()
         head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
         return head.encode(), body
 
     async def send(self):
         """What became of a request: its stage, and the status of the answer or None where nobody waited for it."""
-        stage, = self.random.choices(STAGES, WEIGHTS)
+        stage, = self.draws.choices(STAGES, WEIGHTS)
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             return stage, await self.talk(stage, reader, writer)
@@ -50,15 +50,15 @@ class Client:
         if stage == "leave connected":
             return None
         if stage == "leave in the head":
-            writer.write(head[:self.random.randrange(1, len(head))])
+            writer.write(head[:self.draws.randrange(1, len(head))])
             return None
         if stage == "leave in the body":
-            writer.write(head + body[:self.random.randrange(len(body))])
+            writer.write(head + body[:self.draws.randrange(len(body))])
             return None
         if stage == "nonsense":
             body = bytearray(body)
-            for _ in range(self.random.randint(1, 8)):
-                body[self.random.randrange(len(body))] = self.random.randrange(256)
+            for _ in range(self.draws.randint(1, 8)):
+                body[self.draws.randrange(len(body))] = self.draws.randrange(256)
         writer.write(head + body)
         if stage == "leave unanswered":
             await writer.drain()
@@ -66,7 +66,7 @@ class Client:
         first = await reader.readline()
         status = int(first.split()[1])
         if stage == "leave in the stream" and status == 200:
-            await reader.read(self.random.randint(1, 400))
+            await reader.read(self.draws.randint(1, 400))
             return None
         if stage == "slowly":
             while await reader.read(50):
