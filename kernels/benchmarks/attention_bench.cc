@@ -1,6 +1,6 @@
-// Attention on one thread, see contenders.h for how it is measured. "widened" is bf16 without AVX512-BF16, which is
-// what processors with AMX do. Flops are those of the pairs of a query and a key that see each other: two products
-// forward, five backward.
+// Attention on one thread, see contenders.h for how it is measured. "widened" is bf16 without AVX512-BF16, and
+// "best bf16" what this processor does. Flops are those of the pairs of a query and a key that see each other: two
+// products forward, five backward.
 //
 //   bowline-attention-bench [--rounds N] [--best] [SHAPE...]     SHAPE: BxHxKVxSxD, 'c' if causal, then 'w' and a
 //                                                                window if there is one: 8x6x6x256x64c,
@@ -99,6 +99,7 @@ void Compare(const Case& c, int rounds, bool best) {
     LimitIsaForTesting(Isa::kAvx512Bf16);
     contenders.push_back(Make("bf16", c, backward, DType::kBF16, bf16));
     LimitIsaForTesting(kBestIsa);
+    contenders.push_back(Make("best bf16", c, backward, DType::kBF16, bf16));
     TakeTurns(contenders, rounds, static_cast<int>(std::max(1.0, 1e9 / c.Flops(backward))));
     Report(c.Name() + (backward ? " backward" : " forward"), contenders, best);
   }

@@ -1,6 +1,8 @@
 #include "kernels/cpu/attention/attention.h"
 
 #include <array>
+#include <initializer_list>
+#include <memory>
 #include <vector>
 
 #include "kernels/cpu/attention/attention_division.h"
@@ -14,11 +16,8 @@ namespace {
 
 class AttentionForward : public Kernel {
  public:
-  AttentionForward(const AttentionShape& shape, int threads, bool pairs)
-      : shape_(shape),
-        table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionForward) : BOWLINE_SELECT_ISA(kAttentionForward)),
-        threads_(threads),
-        loop_(threads) {}
+  AttentionForward(const AttentionShape& shape, int threads, const AttentionForwardTable& table)
+      : shape_(shape), table_(table), threads_(threads), loop_(threads) {}
 
   size_t ScratchBytes() const override { return ForwardScratchBytes(shape_, threads_, table_.sizes); }
 
@@ -40,11 +39,8 @@ class AttentionForward : public Kernel {
 
 class AttentionBackward : public Kernel {
  public:
-  AttentionBackward(const AttentionShape& shape, int threads, bool pairs)
-      : shape_(shape),
-        table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionBackward) : BOWLINE_SELECT_ISA(kAttentionBackward)),
-        threads_(threads),
-        loops_{ParallelLoop(threads), ParallelLoop(threads)} {}
+  AttentionBackward(const AttentionShape& shape, int threads, const AttentionBackwardTable& table)
+      : shape_(shape), table_(table), threads_(threads), loops_{ParallelLoop(threads), ParallelLoop(threads)} {}
 
   size_t ScratchBytes() const override { return BackwardScratchBytes(shape_, threads_, parts_, table_.sizes); }
 
@@ -68,22 +64,46 @@ class AttentionBackward : public Kernel {
   size_t scratch_floats_ = BackwardScratchFloats(shape_, parts_, table_.sizes);
 };
 
-// The kernel multiplies pairs of bf16 if the machine prefers that and the workspace allows it.
-template <typename Attention>
-std::unique_ptr<Kernel> Choose(const AttentionShape& shape, const Signature& signature) {
-  auto kernel = std::make_unique<Attention>(shape, signature.threads, AttentionPrefersPairs(ActiveIsa()));
-  if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
-  return std::make_unique<Attention>(shape, signature.threads, /*pairs=*/true);
+// The first of `tables` whose kernel does with the workspace, else the last.
+template <typename Attention, typename Table>
+std::unique_ptr<Kernel> Choose(const AttentionShape& shape, const Signature& signature,
+                               std::initializer_list<const Table*> tables) {
+  std::unique_ptr<Kernel> kernel;
+  for (const Table* table : tables) {
+    kernel = std::make_unique<Attention>(shape, signature.threads, *table);
+    if (kernel->ScratchBytes() <= signature.scratch_limit) break;
+  }
+  return kernel;
 }
+
+// Of an instruction set's forms of a pass: AMX's tiles, single elements or pairs of bf16.
+template <typename Attention, typename Table>
+std::unique_ptr<Kernel> ChooseForm(const AttentionShape& shape, const Signature& signature, const Table* tiles,
+                                   const Table& elements, const Table& pairs) {
+  if (AttentionPrefersPairs(shape, ActiveIsa())) return Choose<Attention, Table>(shape, signature, {&pairs});
+  if (tiles != nullptr) return Choose<Attention, Table>(shape, signature, {tiles, &elements, &pairs});
+  if (AttentionMayMultiplyBf16(shape)) return Choose<Attention, Table>(shape, signature, {&elements, &pairs});
+  return Choose<Attention, Table>(shape, signature, {&elements});
+}
+
+#if defined(BOWLINE_HAVE_X86_VARIANTS)
+#define BOWLINE_TILES_OF(name, shape) (AttentionIsForAmx(shape, ActiveIsa()) ? &isa_amx::name : nullptr)
+#else
+#define BOWLINE_TILES_OF(name, shape) nullptr
+#endif
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionForward(signature));
-  return Choose<AttentionForward>(shape, signature);
+  const AttentionForwardTable* tiles = BOWLINE_TILES_OF(kAttentionForwardBf16, shape);
+  return ChooseForm<AttentionForward>(shape, signature, tiles, BOWLINE_SELECT_ISA(kAttentionForward),
+                                      BOWLINE_SELECT_BF16_ISA(kAttentionForward));
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionBackward(signature));
-  return Choose<AttentionBackward>(shape, signature);
+  const AttentionBackwardTable* tiles = BOWLINE_TILES_OF(kAttentionBackwardBf16, shape);
+  return ChooseForm<AttentionBackward>(shape, signature, tiles, BOWLINE_SELECT_ISA(kAttentionBackward),
+                                       BOWLINE_SELECT_BF16_ISA(kAttentionBackward));
 }
 
 }  // namespace

@@ -16,8 +16,9 @@
 // statistics are f32, and lse is stored as f32. Products are of f32, to which 16 bits are widened, but with AVX512-BF16
 // tensors of bf16 are multiplied as they are, and p and ds are rounded to bf16 before their products. The sum under p
 // is not of rounded values, and the scale is applied to f32. That instruction takes subnormal numbers for zero.
-// Processors with AMX multiply pairs of bf16 in vectors at half their rate of f32, so they widen too, if the workspace
-// allows.
+// Processors with AMX multiply tiles of bf16 (attention_forward_amx.cc, attention_backward_amx.cc), rounding p and ds
+// likewise, if the workspace and the shape allow; else they widen, because they multiply pairs in vectors at half their
+// rate of f32, and multiply pairs if the workspace does not allow that either.
 
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,8 @@ BOWLINE_DECLARE_ISA_VARIANTS(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_ISA_VARIANTS(AttentionBackwardTable, kAttentionBackward)
 BOWLINE_DECLARE_BF16_VARIANT(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_BF16_VARIANT(AttentionBackwardTable, kAttentionBackward)
+BOWLINE_DECLARE_AMX(AttentionForwardTable, kAttentionForwardBf16)
+BOWLINE_DECLARE_AMX(AttentionBackwardTable, kAttentionBackwardBf16)
 
 }  // namespace bowline::kernels
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/attention/attention_amx_scratch.h"
 #include "kernels/cpu/kernel_needs.h"
 #include "kernels/signatures/attention_signature.h"
 #include "kernels/signatures/signature_check.h"
@@ -17,13 +18,12 @@ struct Words {
 
 // Calls `use` with the words that are multiplied where `isa` is the best instruction set.
 template <typename Use>
-auto WithWords(Isa isa, ElementType element, const Use& use) {
-  const bool wide = element == ElementType::kF32;
+auto WithWords(Isa isa, const AttentionShape& shape, const Use& use) {
+  const bool wide = shape.element == ElementType::kF32;
   if (isa == Isa::kBaseline) return wide ? use(Words<4, 1, true>()) : use(Words<4, 1, false>());
   if (isa == Isa::kAvx2) return wide ? use(Words<8, 1, true>()) : use(Words<8, 1, false>());
   if (wide) return use(Words<16, 1, true>());
-  const bool pairs = element == ElementType::kBF16 && AttentionPrefersPairs(isa);
-  return pairs ? use(Words<16, 2, false>()) : use(Words<16, 1, false>());
+  return AttentionPrefersPairs(shape, isa) ? use(Words<16, 2, false>()) : use(Words<16, 1, false>());
 }
 
 }  // namespace
@@ -65,7 +65,10 @@ size_t BackwardScratchBytes(const AttentionShape& shape, int threads, const std:
 
 absl::StatusOr<size_t> AttentionForwardScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionForward(signature));
-  return WithWords(isa, shape.element, [&](auto words) {
+  if (AttentionIsForAmx(shape, isa)) {
+    return ForwardScratchBytes(shape, signature.threads, {&AttentionAmxMemory::Units, &AttentionAmxMemory::Floats});
+  }
+  return WithWords(isa, shape, [&](auto words) {
     using Memory = AttentionForwardMemory<decltype(words)>;
     return ForwardScratchBytes(shape, signature.threads, {&Memory::Units, &Memory::Floats});
   });
@@ -73,7 +76,12 @@ absl::StatusOr<size_t> AttentionForwardScratch(const Signature& signature, Isa i
 
 absl::StatusOr<size_t> AttentionBackwardScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionBackward(signature));
-  return WithWords(isa, shape.element, [&](auto words) {
+  if (AttentionIsForAmx(shape, isa)) {
+    using Memory = AttentionAmxBackwardMemory;
+    const AttentionBackwardSizes sizes = {&Memory::Units, &Memory::Floats};
+    return BackwardScratchBytes(shape, signature.threads, BackwardPartsFor(shape, signature.threads, sizes), sizes);
+  }
+  return WithWords(isa, shape, [&](auto words) {
     using Memory = AttentionBackwardMemory<decltype(words)>;
     const AttentionBackwardSizes sizes = {&Memory::Units, &Memory::Floats};
     return BackwardScratchBytes(shape, signature.threads, BackwardPartsFor(shape, signature.threads, sizes), sizes);

@@ -11,8 +11,25 @@
 
 namespace bowline::kernels {
 
+// Whether tensors may be multiplied as bf16. The scale is applied to the products then, and to minus infinity where a
+// query does not see a key, which has to stay that.
+inline bool AttentionMayMultiplyBf16(const AttentionShape& shape) {
+  constexpr float kLeastScale = 0x1p-126f;  // smaller ones are taken for zero
+  return shape.element == ElementType::kBF16 && shape.scale >= kLeastScale;
+}
+
 // Whether products are best those of pairs of bf16.
-inline bool AttentionPrefersPairs(Isa isa) { return isa == Isa::kAvx512Bf16; }
+inline bool AttentionPrefersPairs(const AttentionShape& shape, Isa isa) {
+  return isa == Isa::kAvx512Bf16 && AttentionMayMultiplyBf16(shape);
+}
+
+// Whether they are multiplied in AMX's tiles if the workspace allows: by the shape alone, because bits differ. Packing
+// keys and values would not be worth it for a few rows.
+inline bool AttentionIsForAmx(const AttentionShape& shape, Isa isa) {
+  constexpr int64_t kLeastRows = 16;
+  return isa == Isa::kAmx && AttentionMayMultiplyBf16(shape) &&
+         shape.heads / shape.kv_heads * shape.queries >= kLeastRows;
+}
 
 // kAll, or kKeys and kQueries: what `threads` threads are sooner done with.
 std::vector<BackwardPart> BackwardPartsFor(const AttentionShape& shape, int threads,

@@ -44,8 +44,9 @@ BOWLINE_ALWAYS_INLINE void StoreNarrow(Bf16* p, FloatVec<kCount> value) {
 #if defined(__AVX512BF16__)
   if constexpr (kCount == 16) {  // subnormal numbers become zero
     using Sixteen = float __attribute__((__vector_size__(64)));
-    const auto twice = __builtin_ia32_cvtne2ps2bf16_512((Sixteen)value, (Sixteen)value);
-    __builtin_memcpy(p, &twice, sizeof(twice) / 2);
+    using SixteenHalves = __bf16 __attribute__((__vector_size__(32)));
+    const auto halves = __builtin_ia32_cvtneps2bf16_512_mask((Sixteen)value, SixteenHalves{}, 0xffff);
+    __builtin_memcpy(p, &halves, sizeof(halves));
     return;
   }
 #endif

@@ -5,6 +5,7 @@
 // volume 2, TDPBF16PS. A register has 16 rows of 16 words. Those of B are 16 words of k of 16 columns, as in a panel;
 // of A, 16 rows of 16 words of k, as in memory where k is contiguous. Only for files compiled for AMX.
 
+#include "kernels/cpu/isa/amx_registers.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/operand.h"
 #include "kernels/cpu/matmul/pack.h"
@@ -87,26 +88,14 @@ class AmxTiles {
     int64_t groups;
   };
 
-  // The memory format of LDTILECFG.
-  struct Configuration {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  };
-
   // Registers 0 to 3 are C, row by row, 4 and 5 A, 6 and 7 B.
   void Configure(int64_t rows) {
     const auto first = static_cast<uint8_t>(rows < kRows ? rows : kRows);
     const auto second = static_cast<uint8_t>(rows > kRows ? rows - kRows : 1);
-    Configuration c = {};
-    c.palette = 1;
-    for (int i = 0; i < 8; ++i) {
-      c.row_bytes[i] = kRowBytes;
-      c.rows[i] = kRows;
-    }
+    AmxConfiguration c;
     c.rows[0] = c.rows[1] = c.rows[4] = first;
     c.rows[2] = c.rows[3] = c.rows[5] = second;
-    __builtin_ia32_tile_loadconfig(&c);
+    c.Load();
     rows_ = rows;
   }
 

@@ -86,17 +86,17 @@ class HeadBounds {
           of_dq[d].Add(ds * k[Key(j) + d]);
           dk[j * dim + d].Add(ds * q[row + d]);
           dk_share[j * dim + d] += s_.scale * ds * q[row + d];
-          of_delta_in_dk[j * dim + d] += s_.scale * p[j] * of_delta * std::abs(q[row + d]);
+          of_delta_in_dk[j * dim + d] += std::abs(s_.scale) * p[j] * of_delta * std::abs(q[row + d]);
         }
       }
       for (int64_t d = 0; d < dim; ++d) {
-        bounds.dq[row + d] = s_.scale * (of_delta * std::abs(mean_k[d]) + (rounds_ ? of_dq[d].Bound() : 0));
+        bounds.dq[row + d] = std::abs(s_.scale) * (of_delta * std::abs(mean_k[d]) + (rounds_ ? of_dq[d].Bound() : 0));
       }
     }
     for (int64_t j = 0; j < s_.keys; ++j) {
       for (int64_t d = 0; d < dim; ++d) {
         const int64_t at = j * dim + d;
-        const double of_dk = of_delta_in_dk[at] + (rounds_ ? s_.scale * dk[at].Bound() : 0);
+        const double of_dk = of_delta_in_dk[at] + (rounds_ ? std::abs(s_.scale) * dk[at].Bound() : 0);
         const double of_dv = rounds_ ? dv[at].Bound() : 0;
         const double unit = rounds_heads_ ? 0x1p-8 : 0;
         bounds.dk[Key(j) + d] += of_dk + unit * (std::abs(dk_share[at]) + of_dk);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/attention/attention_division.h"
 #include "kernels/reference/reference.h"
+#include "kernels/signatures/attention_signature.h"
 #include "test/Unit/Kernels/attention_bounds.h"
 #include "test/Unit/Kernels/stored_testing.h"
 
@@ -82,8 +83,9 @@ void ExpectAgreement(const AttentionSize& s, DType dtype, const Inputs& x, const
                                     << static_cast<int>(ActiveIsa()));
   AttentionBounds bounds;
   if (dtype == DType::kBF16) {
-    bounds = BoundAttention(s, AttentionPrefersPairs(ActiveIsa()), x.q.Doubles(), x.k.Doubles(), x.v.Doubles(),
-                            x.dout.Doubles(), expected.forward);
+    const AttentionShape shape = *ParseAttentionForward(ForwardSignature(s, 1, dtype));
+    const bool rounds = AttentionIsForAmx(shape, ActiveIsa()) || AttentionPrefersPairs(shape, ActiveIsa());
+    bounds = BoundAttention(s, rounds, x.q.Doubles(), x.k.Doubles(), x.v.Doubles(), x.dout.Doubles(), expected.forward);
   }
   EXPECT_LE(ScaledError(r.lse, expected.forward.lse), 1e-5);
   ExpectWithin("out", dtype, r.out, expected.forward.out, bounds.out);
@@ -102,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionTest, AllIsas(), IsaName);
 
 TEST_P(AttentionTest, AgreesWithReferenceOnRandomShapes) {
   std::mt19937_64 random(2);
-  const std::vector<int64_t> dims = {1, 3, 8, 16, 20, 31, 33, 64, 80, 128};
+  const std::vector<int64_t> dims = {1, 3, 8, 16, 20, 31, 33, 64, 80, 128, 129};
   for (int i = 0; i < 80; ++i) {
     AttentionSize s{};
     s.batch = 1 + random() % 3;
@@ -322,6 +324,53 @@ TEST_P(AttentionTest, NanStaysInItsHead) {
         for (size_t i = 0; i < values.size(); ++i)
           EXPECT_EQ(std::isnan(values[i]), i / dim % 2 == 1) << dim << " " << i;
       }
+    }
+  }
+}
+
+// Hidden keys stay so. With a scale of zero all that are seen weigh the same.
+TEST_P(AttentionTest, ScalesThatAreNotPositive) {
+  std::mt19937_64 random(14);
+  for (double scale : {0.0, -0.3}) {
+    for (int64_t window : {0, 40}) {
+      for (DType dtype : {DType::kF32, DType::kBF16}) {
+        CheckAgainstReference(random, {1, 70, 150, 2, 1, 20, true, scale, window}, 2, dtype);
+      }
+    }
+  }
+}
+
+// A key whose score is minus infinity has no weight, and one of infinity leaves no number.
+TEST_P(AttentionTest, InfiniteScores) {
+  std::mt19937_64 random(15);
+  const AttentionSize s = {1, 70, 300, 1, 1, 16, false, 0.25};
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    Inputs x = RandomInputs(random, s, dtype);
+    Floats q = x.q.Values(), k = x.k.Values();
+    for (int64_t i = 0; i < s.queries; ++i) q[i * s.head_dim] = i % 2 == 0 ? 0.5f : -0.5f;
+    for (int64_t j : {3, 200}) k[j * s.head_dim] = -INFINITY;
+    x.q = Stored(dtype, q);
+    x.k = Stored(dtype, k);
+    const Result r = Attend(s, dtype, x, 1);
+    const Floats out = r.out.Values();
+    for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(std::isfinite(out[i]), i / s.head_dim % 2 == 0) << i;
+    for (size_t i = 0; i < r.lse.size(); ++i) EXPECT_EQ(std::isfinite(r.lse[i]), i % 2 == 0) << i;
+  }
+}
+
+// The scores of later keys are larger than those before by little, which nothing is rescaled for, or by much.
+TEST_P(AttentionTest, GrowingScores) {
+  std::mt19937_64 random(16);
+  for (float step : {1.0f, 3.0f, 8.0f}) {
+    const AttentionSize s = {1, 45, 700, 1, 1, 8, true, 1};
+    for (DType dtype : {DType::kF32, DType::kBF16}) {
+      Inputs x = RandomInputs(random, s, dtype);
+      Floats q = x.q.Values(), k = x.k.Values();
+      for (int64_t i = 0; i < s.queries; ++i) q[i * s.head_dim] = 1;
+      for (int64_t j = 0; j < s.keys; ++j) k[j * s.head_dim] = step * static_cast<float>(j / 128);
+      x.q = Stored(dtype, q);
+      x.k = Stored(dtype, k);
+      ExpectAgreement(s, dtype, x, Attend(s, dtype, x, 1), Reference(s, x));
     }
   }
 }

@@ -1,0 +1,147 @@
+#ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
+#define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
+
+// Units of attention in AMX tiles and the workspace of the thread that computes one, beside attention_scratch.h.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/attention/attention_scratch.h"
+#include "kernels/signatures/attention_shape.h"
+
+namespace bowline::kernels {
+
+// A unit is a block of queries of some query heads that share a key head, so that many rows share what is packed of
+// keys and values. A head's rows begin at a multiple of kRows.
+struct AttentionAmxUnits {
+  static constexpr int64_t kRows = 32;  // queries that are multiplied at once: two registers
+  int64_t heads, queries;               // of a unit, of the last ones fewer
+  int64_t head_parts, blocks;           // of the heads of a group, and of the queries
+
+  explicit AttentionAmxUnits(const AttentionShape& shape) {
+    // Of 256 rows, packing is a twentieth of the work; fewer where there would be few units for many threads.
+    constexpr int64_t kUnitRows = 256, kMostHeads = 8, kLeastQueries = 64, kEnoughUnits = 32;
+    const int64_t group = shape.heads / shape.kv_heads;
+    head_parts = CeilDiv(group, kMostHeads);
+    heads = CeilDiv(group, head_parts);
+    queries = RoundUp(kUnitRows / heads, kRows);
+    if (queries > RoundUp(shape.queries, kRows)) queries = RoundUp(shape.queries, kRows);
+    blocks = CeilDiv(shape.queries, queries);
+    while (queries > kLeastQueries && Count(shape) < kEnoughUnits) {
+      queries = RoundUp(queries / 2, kRows);
+      blocks = CeilDiv(shape.queries, queries);
+    }
+  }
+
+  // ((batch * kv_heads + kv_head) * head_parts + part) * blocks + block
+  int64_t Count(const AttentionShape& shape) const { return shape.batch * shape.kv_heads * head_parts * blocks; }
+  int64_t Rows() const { return heads * queries; }
+
+  static constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+  static constexpr int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
+};
+
+struct AttentionAmxMemory {
+  // Keys that are packed at once; their scores with kRows queries are 16 KiB. Blocks begin at multiples of it, so that
+  // bits of a query do not depend on the unit that it is in.
+  static constexpr int64_t kBlockK = 128;
+
+  uint16_t* q;                    // registers of A: [kRows / 2 rows][group of 32 elements][16 rows][32]
+  float *out, *sums, *reference;  // [row][padded head_dim], [row][16], [row]
+  uint16_t *k, *v;                // registers of B: [16 keys][group][16 pairs][16 keys], [32 keys][16 elements][16][16]
+  float* scores;                  // [kRows][kBlockK]
+  uint16_t* p;                    // the same in bf16
+  int64_t floats;
+
+  AttentionAmxMemory(const AttentionShape& shape, float* base) {
+    constexpr int64_t kRows = AttentionAmxUnits::kRows;
+    const int64_t rows = AttentionAmxUnits(shape).Rows(), dim = AttentionAmxUnits::RoundUp(shape.head_dim, 32);
+    int64_t used = 0;
+    const auto take = [&](int64_t count) {
+      float* piece = base == nullptr ? nullptr : base + used;
+      used += AttentionAmxUnits::RoundUp(count, 16);
+      return piece;
+    };
+    const auto take_halves = [&](int64_t count) { return reinterpret_cast<uint16_t*>(take(count / 2)); };
+    q = take_halves(rows * dim);
+    out = take(rows * dim);
+    sums = take(rows * 16);
+    reference = take(rows);
+    k = take_halves(kBlockK * dim);
+    v = take_halves(kBlockK * dim);
+    scores = take(kRows * kBlockK);
+    p = take_halves(kRows * kBlockK);
+    floats = used;
+  }
+
+  static int64_t Units(const AttentionShape& shape) { return AttentionAmxUnits(shape).Count(shape); }
+  static size_t Floats(const AttentionShape& shape) {
+    return static_cast<size_t>(AttentionAmxMemory(shape, nullptr).floats);
+  }
+};
+
+// The backward pass: its blocks begin at multiples of kBlockQ queries and kBlockK keys, in all parts.
+struct AttentionAmxBackwardMemory {
+  static constexpr int64_t kBlockQ = 128, kBlockK = 128, kKeyRange = 256;  // keys of a unit of BackwardPart::kKeys
+  static_assert(kKeyRange % kBlockK == 0);
+
+  // Registers of B of a block of queries: pairs along head_dim, and pairs of queries.
+  uint16_t *q_words, *dout_words, *q_pairs, *dout_pairs;
+  // Registers of A of a block of keys: rows as they are, and transposed; k_words is what that is made from.
+  uint16_t *k, *v, *k_across, *k_words;
+  uint16_t *p, *ds, *ds_pairs;  // [kBlockK][kBlockQ], and registers of B: [32 keys][16 queries][16 pairs][16 queries]
+  float *scores, *dp;           // [32 keys][32 queries]
+  float *lse, *delta;           // of a block of queries; lse negative, in units of log2(e)
+  float* dq;                    // [padded head_dim][kBlockQ]
+  float *dk, *dv;               // [keys of the unit][padded head_dim]
+  int64_t floats;
+
+  AttentionAmxBackwardMemory(const AttentionShape& shape, BackwardPart part, float* base) {
+    const int64_t dim = AttentionAmxUnits::RoundUp(shape.head_dim, 32);
+    const int64_t range = shape.keys < kKeyRange ? shape.keys : kKeyRange;
+    const int64_t keys = part == BackwardPart::kQueries ? 0 : part == BackwardPart::kKeys ? range : shape.keys;
+    int64_t used = 0;
+    const auto take = [&](int64_t count) {
+      float* piece = base == nullptr ? nullptr : base + used;
+      used += AttentionAmxUnits::RoundUp(count, 16);
+      return piece;
+    };
+    const auto take_halves = [&](int64_t count) { return reinterpret_cast<uint16_t*>(take(count / 2)); };
+    q_words = take_halves(kBlockQ * dim);
+    dout_words = take_halves(kBlockQ * dim);
+    q_pairs = take_halves(kBlockQ * dim);
+    dout_pairs = take_halves(kBlockQ * dim);
+    k = take_halves(kBlockK * dim);
+    v = take_halves(kBlockK * dim);
+    k_across = take_halves(kBlockK * dim);
+    k_words = take_halves(kBlockK * dim);
+    p = take_halves(kBlockK * kBlockQ);
+    ds = take_halves(kBlockK * kBlockQ);
+    ds_pairs = take_halves(kBlockK * kBlockQ);
+    scores = take(32 * 32);
+    dp = take(32 * 32);
+    lse = take(kBlockQ);
+    delta = take(kBlockQ);
+    dq = take(dim * kBlockQ);
+    dk = take(AttentionAmxUnits::RoundUp(keys, 32) * dim);
+    dv = take(AttentionAmxUnits::RoundUp(keys, 32) * dim);
+    floats = used;
+  }
+
+  static size_t Floats(const AttentionShape& shape, BackwardPart part) {
+    return static_cast<size_t>(AttentionAmxBackwardMemory(shape, part, nullptr).floats);
+  }
+  // As in AttentionBackwardMemory.
+  static int64_t Pieces(const AttentionShape& shape, BackwardPart part) {
+    return part == BackwardPart::kAll    ? 1
+           : part == BackwardPart::kKeys ? AttentionAmxUnits::CeilDiv(shape.keys, kKeyRange)
+                                         : AttentionAmxUnits::CeilDiv(shape.queries, kBlockQ);
+  }
+  static int64_t Units(const AttentionShape& shape, BackwardPart part) {
+    return shape.batch * (part == BackwardPart::kQueries ? shape.heads : shape.kv_heads) * Pieces(shape, part);
+  }
+};
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
