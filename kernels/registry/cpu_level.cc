@@ -58,7 +58,7 @@ const std::set<std::string>& HostFeatures() {
   if (__builtin_cpu_supports(name)) features.insert(name);
     BOWLINE_X86_LEVEL_FEATURES(BOWLINE_ADD_FEATURE)
 #undef BOWLINE_ADD_FEATURE
-    if (__builtin_cpu_supports("avx512bf16")) features.insert(kBf16Feature);
+    if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")) features.insert(kBf16Feature);
     if (HasAmx()) features.insert(kAmxFeature);
 #endif
     return features;

@@ -29,7 +29,8 @@ std::optional<CpuLevel> CpuLevelNamed(std::string_view name);
 // "x86-64-v2, x86-64-v3, ...", for messages.
 std::string CpuLevelList();
 
-// Features beyond those of x86_levels.h. kAmxFeature: tiles of bf16 that the system keeps for this process.
+// Features beyond those of x86_levels.h. kBf16Feature: with AVX512-VNNI, which all processors have that have it.
+// kAmxFeature: tiles of bf16 that the system keeps for this process.
 inline constexpr char kBf16Feature[] = "avx512bf16";
 inline constexpr char kAmxFeature[] = "amx";
 

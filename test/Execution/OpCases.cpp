@@ -494,8 +494,8 @@ static void addQuantized(Random &random, std::vector<Case> &cases) {
     Argument matrix{{columns, blocks, format.bytes}, "ui8", 0, 59},
         ids{{rows}, "i32", 0, static_cast<double>(columns - 1)};
     std::string x = tensorType({rows, width}), y = tensorType({rows, columns});
-    // A sum of products of numbers up to 2 and up to the format's largest.
-    double each = kUlp * 2 * format.largest * static_cast<double>(width);
+    // A sum of products of numbers up to 2 and up to the format's largest; the former may be rounded to 16 bits.
+    double each = 2 * format.largest * (kUlp * static_cast<double>(width) + 1 / 65534.0);
     cases.push_back({"quantized_dot",
                      {{{rows, width}}, matrix},
                      {y},

@@ -9,7 +9,7 @@
 //  2. `name_isa.cc` defines, inside namespace bowline::kernels::BOWLINE_ISA, `extern const Table kName`;
 //  3. kernels/CMakeLists.txt lists the file under bowline_add_isa_sources;
 //  4. callers write BOWLINE_SELECT_ISA(kName).
-// A file that multiplies bf16 may have one more variant, with AVX512-BF16: it also declares
+// A file that multiplies bf16 may have one more variant, with AVX512-BF16 and AVX512-VNNI: it also declares
 // BOWLINE_DECLARE_BF16_VARIANT, is listed under bowline_add_bf16_sources and selected by BOWLINE_SELECT_BF16_ISA.
 // What AMX does is in files of its own, listed under bowline_add_amx_sources and declared by BOWLINE_DECLARE_AMX.
 // A hot file may include only simd.h-style headers whose functions live in BOWLINE_ISA and <cstdint>: an inline

@@ -1,21 +1,39 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_H_
 
-// How products with matrices of blocks are computed. Weights are decoded as types/block_formats.h says and multiplied
-// in f32; x is never quantised.
+// How products with matrices of blocks are computed. Weights are decoded as types/block_formats.h says.
 //
-// Few rows of x (kFewRows) multiply blocks as they are decoded in registers: each element of the result is the sum of
-// the lanes of a vector, each lane a chain of multiply-adds in ascending k. Its bits depend on its row of x, its row of
-// weights and the instruction set, and not on how many rows there are, nor on threads.
+// Bits of a result depend on its row of x, its row of weights, the instruction set, and whether there are few rows of x
+// (kFewRows) or more; not on how many there are, nor on threads.
 //
-// More rows multiply strips of weights that are decoded to memory first, by the tiles of the dense product (gemm.h),
-// whose bits are those of a dense product with the decoded weights. These are f32; where x is bf16 and the processor
-// multiplies pairs of bf16, they are rounded to bf16, so that the product is as fast as the dense one of bf16.
+// With AVX512-VNNI they are products of integers. A group of x, which is the elements that share a scale of the
+// weights, is rounded to integers of 16 bits times a scale of its own, max |x| / 32767; sums over a group are exact,
+// and are added up in f32. A row is multiplied in f32 instead, as few rows are without VNNI, if max |x| of one of its
+// groups is beyond [2^-100, 2^64) and not zero, which is so where an element is infinite or no number. Few rows
+// multiply blocks as they are decoded in registers (integer_products.h), more of them tiles (integer_tiles.h), for
+// which blocks are decoded to memory.
+//
+// Without it, and where more rows of x are bf16:
+// - Few rows multiply blocks as they are decoded in registers: each element of the result is the sum of the lanes of a
+//   vector, each lane a chain of multiply-adds of f32 in ascending k.
+// - More rows multiply strips of weights that are decoded to memory first, by the tiles of the dense product (gemm.h),
+//   whose bits are those of a dense product with the decoded weights. These are f32; where x is bf16 and the processor
+//   multiplies pairs or tiles of bf16, they are rounded to bf16, so that the product is as fast as the dense one of
+//   bf16.
 //
 // Accuracy. With u = 2^-24 and g(n) = n u / (1 - n u), an element of f32 differs from the exact sum over exact weights
 // scale * q + offset by at most g(k + 4 + ceil(k / 768)) sum_k |x| (|scale q| + |offset|): gemm.h's bound, in which the
 // weights are rounded once. Weights that are rounded to bf16 add 2^-8 of the same sum. A result of bf16 is rounded once
 // more.
+//
+// As integers it differs by at most sum_k r |scale q + offset| + g(k / 16 + 8) sum_k (|x| + r) (|scale q| + |offset|),
+// where r is max |x| of the group / 65534. Rounding adds half a unit of the scale to x, which is r but for the rounding
+// of the scale; the scale, its inverse and the product with that are three roundings of x in f32. The sum of a lane is
+// rounded to f32 and multiplied with the scale of x; then as many multiply-adds as there are groups, at most k / 16, or
+// k / 32 for scales and as many for offsets, side by side in few rows; and two additions of lanes.
+//
+// Results below 2^-126 may be lost in each step of either, which adds k 2^-126. Scales of weights that are infinite or
+// no number give results that are one of the two.
 
 #include <cstdint>
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "kernels/cpu/kernel_needs.h"
+#include "kernels/cpu/matmul/gemm_tiles.h"
+#include "kernels/cpu/quantized/integer_tiles.h"
 #include "kernels/signatures/quantized_signature.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -16,25 +18,54 @@ size_t BytesFor(int64_t elements, ElementType type) {
   return static_cast<size_t>(RoundUp(elements * static_cast<int64_t>(SizeOf(type)), 64));
 }
 
+// Of a panel.
+size_t PanelBytes(const QuantizedMatrix& weights) {
+  return VisitBlockFormat(weights.format, [&](auto format) {
+    const int64_t groups = weights.columns / IntegerRecord<decltype(format)>::kElements;
+    return static_cast<size_t>(groups * IntegerPanel<decltype(format)>::kGroupBytes);
+  });
+}
+
+size_t RecordsBytes(const QuantizedMatmulShape& shape) {
+  return VisitBlockFormat(shape.weights.format, [&](auto format) {
+    using Record = IntegerRecord<decltype(format)>;
+    const int64_t records = shape.m * (shape.weights.columns / Record::kElements);
+    return static_cast<size_t>(RoundUp(records * Record::kBytes, 64));
+  });
+}
+
 }  // namespace
 
-QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, const GemmLevel& level) {
+QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa isa, bool plain) {
+  const GemmLevel& level = GemmLevelOf(isa);
   const int64_t k = shape.weights.columns, n = shape.weights.rows;
   QuantizedDivision division = {};
   division.few = shape.m <= kFewRows;
+  division.integers = !plain && isa >= Isa::kAvx512Bf16 && (division.few || shape.x == ElementType::kF32);
+  division.amx = !plain && isa >= Isa::kAmx && !division.few && shape.x == ElementType::kBF16;
   division.operands =
       !division.few && shape.x == ElementType::kBF16 && level.bf16_pairs ? ElementType::kBF16 : ElementType::kF32;
   if (shape.x != division.operands) division.x_bytes = BytesFor(shape.m * k, division.operands);
+  if (division.integers) {
+    division.records_bytes = RecordsBytes(shape);
+    division.rounded_bytes = BytesFor(shape.m, ElementType::kU8);
+  }
   if (division.few) {
     constexpr int64_t kRows = 16;
     division.strip = kRows;
+    return division;
+  }
+  if (division.integers) {
+    constexpr int64_t kPanels = 2;
+    division.strip = std::min(kPanels * kPanelColumns, RoundUp(n, kPanelColumns));
+    division.thread_bytes = static_cast<size_t>(division.strip / kPanelColumns) * PanelBytes(shape.weights);
     return division;
   }
   // Wide enough that packing x for each strip is little work, and no more than stays in a second-level cache.
   constexpr int64_t kStrip = 384, kStripElements = int64_t{1} << 18;
   const int64_t columns = std::clamp<int64_t>(kStripElements / k, level.tile_n, kStrip);
   division.strip = std::min(columns / level.tile_n * level.tile_n, RoundUp(n, level.tile_n));
-  const GemmTiles& tiles = level.Of(division.operands);
+  const GemmTiles& tiles = division.amx ? AmxTilesOfBf16() : level.Of(division.operands);
   const GemmSums sums = shape.out == ElementType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
   division.weights_bytes = BytesFor(std::min(division.strip, n) * k, division.operands);
   division.thread_bytes =
@@ -45,7 +76,7 @@ QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, const
 
 absl::StatusOr<size_t> QuantizedMatmulScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const QuantizedMatmulShape shape, ParseQuantizedMatmul(signature));
-  return DivideQuantizedMatmul(shape, GemmLevelOf(isa)).ScratchBytes(signature.threads);
+  return DivideQuantizedMatmul(shape, isa, /*plain=*/false).ScratchBytes(signature.threads);
 }
 
 absl::StatusOr<size_t> QuantizedGatherScratch(const Signature& signature, Isa) {

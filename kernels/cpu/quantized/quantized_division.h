@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/matmul/gemm_tiles.h"
+#include "kernels/cpu/isa/isa.h"
 #include "kernels/signatures/quantized_shape.h"
 
 namespace bowline::kernels {
@@ -16,15 +16,22 @@ inline constexpr int64_t kFewRows = 8;
 
 struct QuantizedDivision {
   bool few;              // see kFewRows
+  bool integers;         // x and weights are multiplied as integers
+  bool amx;              // or by the tiles of AMX
   ElementType operands;  // that are multiplied
   int64_t strip;         // rows of weights that one thread multiplies at a time
   size_t x_bytes;        // workspace for x, where its type is another one than that of the operands
+  size_t records_bytes;  // workspace for x as integers, behind x
+  size_t rounded_bytes;  // and for which rows are
   size_t weights_bytes;  // workspace of a thread, for a strip of weights
   size_t thread_bytes;   // workspace of a thread, of which the product's is behind the weights
 
-  size_t ScratchBytes(int threads) const { return x_bytes + thread_bytes * static_cast<size_t>(threads); }
+  size_t ScratchBytes(int threads) const {
+    return x_bytes + records_bytes + rounded_bytes + thread_bytes * static_cast<size_t>(threads);
+  }
 };
-QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, const GemmLevel& level);
+// `plain`: neither as integers nor by AMX, in the workspace that lesser processors have for it.
+QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa isa, bool plain);
 
 }  // namespace bowline::kernels
 

@@ -3,6 +3,7 @@
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/parallel/parallel.h"
+#include "kernels/cpu/quantized/integer_tiles.h"
 #include "kernels/cpu/quantized/quantized.h"
 #include "kernels/cpu/quantized/quantized_division.h"
 #include "kernels/signatures/quantized_signature.h"
@@ -11,16 +12,24 @@
 namespace bowline::kernels {
 namespace {
 
+const GemmFunctions& SelectGemm(const QuantizedDivision& division) {
+#if defined(BOWLINE_HAVE_X86_VARIANTS)
+  if (division.amx) return isa_amx::kGemmBf16;
+#endif
+  return BOWLINE_SELECT_BF16_ISA(kGemm).Of(division.operands);
+}
+
 // A piece of work is a strip of rows of the weights, with all rows of x.
 class QuantizedMatmul : public Kernel {
  public:
-  QuantizedMatmul(const QuantizedMatmulShape& shape, int threads)
+  QuantizedMatmul(const QuantizedMatmulShape& shape, int threads, bool plain)
       : shape_(shape),
         table_(BOWLINE_SELECT_ISA(kQuantized)),
-        division_(DivideQuantizedMatmul(shape, GemmLevelOf(ActiveIsa()))),
-        gemm_(BOWLINE_SELECT_BF16_ISA(kGemm).Of(division_.operands)),
+        division_(DivideQuantizedMatmul(shape, ActiveIsa(), plain)),
+        gemm_(SelectGemm(division_)),
         threads_(threads),
-        loop_(threads) {}
+        loop_(threads),
+        round_loop_(threads) {}
 
   size_t ScratchBytes() const override { return division_.ScratchBytes(threads_); }
 
@@ -34,10 +43,14 @@ class QuantizedMatmul : public Kernel {
     const uint8_t* blocks = static_cast<const uint8_t*>(arguments[1]);
     char* out = static_cast<char*>(arguments[2]);
     const int64_t strips = (weights.rows + division_.strip - 1) / division_.strip;
+#if defined(BOWLINE_HAVE_X86_VARIANTS)
+    if (division_.integers) {
+      RunIntegers(static_cast<const float*>(x), blocks, strips, static_cast<char*>(scratch) + division_.x_bytes, out);
+      return;
+    }
+#endif
     if (division_.few) {
-      // About 10 bytes a nanosecond.
-      const double nanoseconds = 0.1 * static_cast<double>(division_.strip * weights.row_bytes);
-      loop_.Run(strips, nanoseconds, [&](int64_t begin, int64_t end) {
+      loop_.Run(strips, NanosecondsOfStrip(), [&](int64_t begin, int64_t end) {
         table_.few(shape_, static_cast<const float*>(x), blocks, begin * division_.strip,
                    std::min(end * division_.strip, weights.rows), out);
       });
@@ -53,6 +66,50 @@ class QuantizedMatmul : public Kernel {
   }
 
  private:
+  // Of few rows: about 10 bytes a nanosecond, or 20 as integers.
+  double NanosecondsOfStrip() const {
+    return (division_.integers ? 0.05 : 0.1) * static_cast<double>(division_.strip * shape_.weights.row_bytes);
+  }
+
+#if defined(BOWLINE_HAVE_X86_VARIANTS)
+  void RunIntegers(const float* x, const uint8_t* blocks, int64_t strips, char* scratch, char* out) const {
+    uint8_t* const records = reinterpret_cast<uint8_t*>(scratch);
+    uint8_t* const rounded = records + division_.records_bytes;
+    uint8_t* const own = rounded + division_.rounded_bytes;
+    round_loop_.Run(shape_.m, 0.4 * static_cast<double>(shape_.weights.columns), [&](int64_t begin, int64_t end) {
+      isa_avx512bf16::kIntegerProducts.round(shape_, x, begin, end, records, rounded);
+    });
+    if (division_.few) {
+      loop_.Run(strips, NanosecondsOfStrip(), [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * division_.strip, last = std::min(end * division_.strip, shape_.weights.rows);
+        isa_avx512bf16::kIntegerProducts.few(shape_, records, blocks, first, last, out);
+        MultiplyOthers(x, rounded, blocks, first, last, out);
+      });
+      return;
+    }
+    loop_.RunMembers(strips, [&](int member, int64_t begin, int64_t end) {
+      for (int64_t strip = begin; strip < end; ++strip) {
+        const int64_t first = strip * division_.strip, last = std::min(first + division_.strip, shape_.weights.rows);
+        isa_avx512bf16::kIntegerTiles.multiply(shape_, records, blocks, first, last,
+                                               own + static_cast<size_t>(member) * division_.thread_bytes, out);
+        MultiplyOthers(x, rounded, blocks, first, last, out);
+      }
+    });
+  }
+#endif
+
+  // Rows of x that are not rounded.
+  void MultiplyOthers(const float* x, const uint8_t* rounded, const uint8_t* blocks, int64_t begin, int64_t end,
+                      char* out) const {
+    QuantizedMatmulShape row = shape_;
+    row.m = 1;
+    for (int64_t i = 0; i < shape_.m; ++i) {
+      if (rounded[i] != 0) continue;
+      table_.few(row, x + i * row.weights.columns, blocks, begin, end,
+                 out + i * row.weights.rows * static_cast<int64_t>(SizeOf(row.out)));
+    }
+  }
+
   void MultiplyStrip(const void* x, const uint8_t* blocks, int64_t begin, char* out, char* scratch) const {
     const QuantizedMatrix& weights = shape_.weights;
     const int64_t rows = std::min(division_.strip, weights.rows - begin), k = weights.columns;
@@ -68,12 +125,14 @@ class QuantizedMatmul : public Kernel {
   const QuantizedDivision division_;
   const GemmFunctions& gemm_;
   const int threads_;
-  const ParallelLoop loop_;
+  const ParallelLoop loop_, round_loop_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const QuantizedMatmulShape shape, ParseQuantizedMatmul(signature));
-  return std::make_unique<QuantizedMatmul>(shape, signature.threads);
+  auto kernel = std::make_unique<QuantizedMatmul>(shape, signature.threads, /*plain=*/false);
+  if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
+  return std::make_unique<QuantizedMatmul>(shape, signature.threads, /*plain=*/true);
 }
 
 }  // namespace

@@ -61,6 +61,42 @@ Stored Multiply(const Product& p, Stored x, Bytes weights, int threads = 1) {
   return out;
 }
 
+// Elements of x that are rounded to integers with one scale.
+int64_t GroupOf(DType format) { return format == DType::kQ6_K ? 16 : 32; }
+
+// Whether row i of x is multiplied as integers.
+bool IsRounded(const Product& p, const std::vector<double>& x, int64_t i) {
+  if (ActiveIsa() < Isa::kAvx512Bf16 || (p.m > kFewRows && p.x == DType::kBF16)) return false;
+  for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p.format)) {
+    double largest = 0;
+    for (int64_t k = begin; k < begin + GroupOf(p.format); ++k) {
+      if (!(std::abs(x[i * p.K() + k]) < 0x1p64)) return false;
+      largest = std::max(largest, std::abs(x[i * p.K() + k]));
+    }
+    if (largest != 0 && largest < 0x1p-100) return false;
+  }
+  return true;
+}
+
+// The most that an element differs by, if row i of x is multiplied as integers.
+double IntegerBound(const Product& p, const std::vector<double>& x, const std::vector<reference::Weight>& weights,
+                    int64_t i, int64_t n) {
+  const double roundings = (static_cast<double>(p.K()) / 16 + 8) * 0x1p-24;
+  double of_x = 0, of_sums = 0;
+  for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p.format)) {
+    double largest = 0;
+    for (int64_t k = begin; k < begin + GroupOf(p.format); ++k) {
+      largest = std::max(largest, std::abs(x[i * p.K() + k]));
+    }
+    for (int64_t k = begin; k < begin + GroupOf(p.format); ++k) {
+      const reference::Weight& w = weights[n * p.K() + k];
+      of_x += largest / 65534 * std::abs(w.Value());
+      of_sums += (std::abs(x[i * p.K() + k]) + largest / 65534) * w.Magnitude();
+    }
+  }
+  return of_x + roundings / (1 - roundings) * of_sums;
+}
+
 // The bounds that quantized.h derives.
 void ExpectAgreement(const Product& p, const Stored& actual, const Stored& x, const Bytes& weights) {
   const auto decoded = reference::DecodeWeights(p.format, weights);
@@ -71,9 +107,14 @@ void ExpectAgreement(const Product& p, const Stored& actual, const Stored& x, co
   const double relative = roundings / (1 - roundings) + (rounds_weights ? 0x1p-8 : 0);
   const double subnormal = static_cast<double>(p.K()) * 0x1p-126;
   const Floats values = actual.Values();
+  const std::vector<double> of_x = x.Doubles();
+  std::vector<bool> rounded(p.m);
+  for (int64_t i = 0; i < p.m; ++i) rounded[i] = IsRounded(p, of_x, i);
   int64_t wrong = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    const double bound = relative * magnitudes[i] + subnormal;
+    const auto row = static_cast<int64_t>(i) / p.n, column = static_cast<int64_t>(i) % p.n;
+    const double bound =
+        subnormal + (rounded[row] ? IntegerBound(p, of_x, decoded, row, column) : relative * magnitudes[i]);
     const double stored = StoringError(p.out, std::abs(expected[i]) + bound);
     if (!(std::abs(values[i] - expected[i]) <= bound + stored) && wrong++ == 0) {
       ADD_FAILURE() << "element " << i << " is " << values[i] << ", expected " << expected[i] << " within "
@@ -209,6 +250,83 @@ TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
       for (size_t i = 0; i < out.size(); ++i) {
         const size_t n = i % static_cast<size_t>(p.n);
         EXPECT_EQ(std::isnan(out[i]), n == 0 || n == 7 || n == 20) << p.Text() << ", column " << n;
+      }
+    }
+  }
+}
+
+// Rows with elements of all magnitudes: what 16 bits and one scale hold, what they do not, and what is no number.
+TEST_P(QuantizedTest, RowsOfAllMagnitudes) {
+  std::mt19937_64 random(6);
+  for (const DType format : kFormats)
+    for (const int64_t m : {kFewRows, kFewRows + 5}) {
+      Product p{format, m, 11, InfoOf(format).block_elements == 256 ? 2 : 9};
+      const Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
+      Floats x = RandomFloats(random, p.m * p.K());
+      const auto row = [&](int64_t i) { return x.data() + i * p.K(); };
+      std::fill(row(0), row(1), 0.0f);
+      row(1)[70] = 0x1p60f;
+      row(2)[3] = 0x1p80f;
+      for (int64_t k = 0; k < p.K(); ++k) row(3)[k] *= 0x1p-95f;
+      for (int64_t k = 0; k < p.K(); ++k) row(4)[k] *= 0x1p-110f;
+      for (int64_t k = 0; k < 64; ++k) row(5)[k] *= 0x1p-135f;
+      for (int64_t k = 0; k < p.K(); ++k) row(6)[k] = k % 64 == 7 ? -1.0f : 0x1p-30f;
+      for (int64_t k = 0; k < p.K(); ++k) row(7)[k] = k % 2 == 0 ? 1.0f : -1.0f;
+      const Stored all(DType::kF32, x);
+      const Stored out = Multiply(p, all, weights, 2);
+      ExpectAgreement(p, out, all, weights);
+      const Floats values = out.Values();
+      for (int64_t n = 0; n < p.n; ++n) EXPECT_EQ(values[n], 0.0f) << p.Text();
+
+      // What is no number goes to the results of its row as decoded weights in f32 take it, and to no other row.
+      row(1)[5] = NAN;
+      row(3)[40] = INFINITY;
+      row(6)[63] = -INFINITY;
+      row(6)[1] = INFINITY;
+      const Floats special = Multiply(p, Stored(DType::kF32, x), weights, 2).Values();
+      Floats decoded(p.n * p.K());
+      ReadBlocks(format, weights.data(), p.n * p.blocks, decoded.data());
+      for (int64_t i = 0; i < p.m; ++i) {
+        for (int64_t n = 0; n < p.n; ++n) {
+          const float value = special[i * p.n + n];
+          if (i == 1 || i == 3 || i == 6) {
+            float expected = 0;
+            for (int64_t k = 0; k < p.K(); ++k) expected += row(i)[k] * decoded[n * p.K() + k];
+            EXPECT_TRUE(std::isnan(expected) ? std::isnan(value) : value == expected)
+                << p.Text() << ", row " << i << ", " << value << ", expected " << expected;
+          } else {
+            EXPECT_EQ(value, values[i * p.n + n]) << p.Text() << ", row " << i;
+          }
+        }
+      }
+    }
+}
+
+// What a plan for lesser processors gives is no room for rounded x, nor for tiles.
+TEST(QuantizedScratch, WithoutRoomProductsAreThoseOfLesserProcessors) {
+  std::mt19937_64 random(7);
+  for (const DType format : kFormats) {
+    for (const DType type : {DType::kF32, DType::kBF16}) {
+      for (const int64_t m : {5, 20}) {
+        if (type == DType::kF32 && m > kFewRows) continue;  // integers take less room than decoded weights
+        const Product p{format, m, 30, 3, type, type};
+        Stored x = RandomStored(random, type, p.m * p.K());
+        Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
+        Signature signature = p.Sign(2);
+        const auto run = [&] {
+          Stored out = Unwritten(p.out, p.m * p.n);
+          RunKernel(signature, {x.data(), weights.data(), out.data()});
+          return out;
+        };
+        const bool pairs = type == DType::kBF16 && m > kFewRows;
+        LimitIsaForTesting(Isa::kAvx512Bf16);
+        signature.scratch_limit =
+            DivideQuantizedMatmul(*ParseQuantizedMatmul(signature), ActiveIsa(), /*plain=*/true).ScratchBytes(2);
+        if (!pairs) LimitIsaForTesting(Isa::kAvx512);
+        const Stored expected = run();
+        LimitIsaForTesting(kBestIsa);
+        EXPECT_EQ((*CreateKernel(signature))->ScratchBytes(), signature.scratch_limit) << p.Text();
+        EXPECT_TRUE(run() == expected) << p.Text();
       }
     }
   }
