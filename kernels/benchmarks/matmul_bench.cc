@@ -1,7 +1,7 @@
-// Products of matrices on one thread, beside oneDNN's where the build has it; see contenders.h for how they are
-// measured.
+// Products of matrices beside oneDNN's where the build has it; see contenders.h for how they are measured. oneDNN and
+// the peaks have one thread.
 //
-//   bowline-matmul-bench [--rounds N] [--best] [--f32] [--cold] [SHAPE...]
+//   bowline-matmul-bench [--rounds N] [--threads N] [--best] [--f32] [--cold] [SHAPE...]
 // SHAPE: MxNxK/NT, each letter N or T for A and B. --best takes the fastest turn instead of the median one. --cold
 // multiplies another copy of the operands each time, of so many that they come from memory, as in a training step.
 
@@ -33,7 +33,7 @@ struct Case {
 
 Attribute Ints(std::string name, std::vector<int64_t> values) { return {std::move(name), std::move(values), {}, {}}; }
 
-Signature Sign(const Case& c, DType operands, DType result) {
+Signature Sign(const Case& c, DType operands, DType result, int threads) {
   return {"matmul",
           {Ints("batch", {1}), Ints("m", {c.m}), Ints("n", {c.n}), Ints("k", {c.k}),
            Ints("a_strides", c.a_t ? std::vector<int64_t>{0, 1, c.m} : std::vector<int64_t>{0, c.k, 1}),
@@ -42,7 +42,7 @@ Signature Sign(const Case& c, DType operands, DType result) {
           {{Access::kRead, operands, {c.m, c.k}},
            {Access::kRead, operands, {c.k, c.n}},
            {Access::kWrite, result, {c.m, c.n}}},
-          1};
+          threads};
 }
 
 struct Buffers {
@@ -93,7 +93,7 @@ std::function<void()> Bowline(const Signature& signature, Rotation& rotation) {
 }
 
 struct Options {
-  int rounds = 9;
+  int rounds = 9, threads = 1;
   bool bf16 = true, best = false, cold = false;
 };
 
@@ -101,7 +101,7 @@ void Compare(const Case& s, const Options& options) {
   const bool bf16 = options.bf16;
   Rotation x(s, options.cold);
   std::vector<Contender> contenders = Peaks(bf16, /*tiles=*/true);
-  contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32), x)});
+  contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32, options.threads), x)});
   const auto add_onednn = [&](const char* name, bool of_bf16) {
     const OneDnnProduct product = MakeOneDnnProduct({s.m, s.n, s.k, s.a_t, s.b_t, of_bf16}, /*threads=*/1);
     if (product == nullptr) return;
@@ -112,7 +112,8 @@ void Compare(const Case& s, const Options& options) {
   };
   add_onednn("onednn f32", false);
   if (bf16) {
-    contenders.push_back({"bowline bf16", s.Flops(), Bowline(Sign(s, DType::kBF16, DType::kF32), x)});
+    contenders.push_back({"bowline bf16", s.Flops(), Bowline(Sign(s, DType::kBF16, DType::kF32, options.threads), x)});
+    contenders.push_back({"to bf16", s.Flops(), Bowline(Sign(s, DType::kBF16, DType::kBF16, options.threads), x)});
     add_onednn("onednn bf16", true);
   }
   // Small products are repeated so that one turn takes about 10 ms.
@@ -139,6 +140,8 @@ int main(int argc, char** argv) {
     Case c;
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
       options.rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
+      options.threads = std::max(1, std::atoi(argv[++i]));
     } else if (std::strcmp(argv[i], "--f32") == 0) {
       options.bf16 = false;
     } else if (std::strcmp(argv[i], "--best") == 0) {
@@ -148,7 +151,7 @@ int main(int argc, char** argv) {
     } else if (bowline::kernels::Parse(argv[i], &c)) {
       cases.push_back(c);
     } else {
-      std::fprintf(stderr, "usage: %s [--rounds N] [--best] [--f32] [--cold] [MxNxK/NT...]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--rounds N] [--threads N] [--best] [--f32] [--cold] [MxNxK/NT...]\n", argv[0]);
       return 1;
     }
   }

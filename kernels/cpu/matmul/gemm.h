@@ -83,6 +83,7 @@ BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)
 
 // tile_n is that of AVX512-BF16.
 BOWLINE_DECLARE_AMX(GemmFunctions, kGemmBf16)
+BOWLINE_DECLARE_AMX(GemmFunctions, kGemmF32)
 
 }  // namespace bowline::kernels
 

@@ -1,21 +1,24 @@
+#include "kernels/cpu/matmul/amx_product.h"
+#include "kernels/cpu/matmul/amx_split_tile.h"
 #include "kernels/cpu/matmul/amx_tile.h"
 #include "kernels/cpu/matmul/gemm.h"
-#include "kernels/cpu/matmul/product.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
+template <typename Tiles>
 void Run(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch) {
-  Product<AmxTiles>(shape, static_cast<const uint16_t*>(a), b, output, scratch).Run();
+  AmxProduct<Tiles>(shape, static_cast<const typename Tiles::Source*>(a), b, output, scratch).Run();
+}
+
+template <typename Tiles>
+constexpr GemmFunctions Functions() {
+  return {AmxTilesOf<typename Tiles::Sizes>(), &Run<Tiles>};
 }
 
 }  // namespace
 
-static_assert(AmxTiles::kTileM == AmxSizes::kTileM && AmxTiles::kPanelColumns == AmxSizes::kPanelColumns &&
-              AmxTiles::kBlockM == AmxSizes::kBlockM && AmxTiles::kStripN == AmxSizes::kStripN &&
-              AmxTiles::kScratchWords == AmxSizes::kScratchWords && AmxTiles::kPadWords == AmxSizes::kPadWords &&
-              AmxTiles::kSteps == AmxSizes::kSteps);
-
-extern const GemmFunctions kGemmBf16 = {{AmxTiles::kTileM, AmxTiles::kBlockM, &GemmScratch<AmxTiles>::Words}, &Run};
+extern const GemmFunctions kGemmBf16 = Functions<AmxTiles>();
+extern const GemmFunctions kGemmF32 = Functions<AmxSplitTiles>();
 
 }  // namespace bowline::kernels::BOWLINE_ISA

@@ -50,7 +50,7 @@ void Run(const GemmShape& shape, const void* a, const void* b, const GemmOutput&
 template <typename Operand>
 constexpr GemmFunctions Functions() {
   using Tiles = VectorTiles<Operand>;
-  return {{kTileM, Tiles::kBlockM, &GemmScratch<Tiles>::Words}, &Run<Operand>};
+  return {VectorTilesOf<Tiles>(), &Run<Operand>};
 }
 
 }  // namespace

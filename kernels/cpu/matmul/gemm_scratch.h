@@ -17,8 +17,6 @@ namespace bowline::kernels {
 //   kPanelColumns              columns of a panel of packed B
 //   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache, with the next one if there
 //                              is room, beside kStripN columns of B
-//   kScratchWords              words of scratch that a tile needs itself
-//   kPadWords                  when the words of k are packed, zeros fill them up to a multiple of this number
 //   kSteps                     steps of k in a word
 template <typename Tiles>
 struct GemmScratch {
@@ -32,17 +30,15 @@ struct GemmScratch {
   static constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
   }
-  static constexpr int64_t PaddedWords(int64_t words) { return RoundUp(words, Tiles::kPadWords); }
-
   // How many columns are multiplied with a block of A before the next is packed: all of them if B is there already.
   static constexpr int64_t BlockColumns(int64_t n, bool b_packed) {
     return Smaller(RoundUp(n, Tiles::kPanelColumns), b_packed ? kPackedN : kBlockN);
   }
   static constexpr int64_t PackedAWords(int64_t m, int64_t words) {
-    return RoundUp(Smaller(RoundUp(m, Tiles::kTileM), Tiles::kBlockM) * PaddedWords(Smaller(words, kBlockWords)), 16);
+    return RoundUp(Smaller(RoundUp(m, Tiles::kTileM), Tiles::kBlockM) * Smaller(words, kBlockWords), 16);
   }
   static constexpr int64_t PackedBWords(int64_t columns, int64_t words) {
-    return RoundUp(columns * PaddedWords(Smaller(words, kBlockWords)), 16);
+    return RoundUp(columns * Smaller(words, kBlockWords), 16);
   }
   static constexpr int64_t SumWords(int64_t m, int64_t words, int64_t columns, GemmSums sums) {
     if (sums == GemmSums::kInC) return RoundUp(Smaller(m, Tiles::kTileM) * Tiles::kPanelColumns, 16);
@@ -55,17 +51,93 @@ struct GemmScratch {
   // See GemmTiles.
   static size_t Words(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
     const int64_t columns = BlockColumns(n, b_packed), words = (k + Tiles::kSteps - 1) / Tiles::kSteps;
-    return static_cast<size_t>(Tiles::kScratchWords + PackedAWords(m, words) +
-                               (b_packed ? 0 : PackedBWords(columns, words)) + SumWords(m, words, columns, sums) +
+    return static_cast<size_t>(PackedAWords(m, words) + (b_packed ? 0 : PackedBWords(columns, words)) +
+                               SumWords(m, words, columns, sums) +
                                (sums == GemmSums::kFlipped ? Tiles::kBlockM * Tiles::kStripN : 0));
   }
 };
 
-// The sizes of the tiles of AMX, for code that is compiled without its instructions.
-struct AmxSizes {
-  static constexpr int64_t kTileM = 32, kPanelColumns = 48, kBlockM = 16 * kTileM, kStripN = 4 * kPanelColumns,
-                           kScratchWords = kTileM * kStripN, kPadWords = 16, kSteps = 2;
+// Products in AMX's tiles (amx_product.h):
+//   kSteps           steps of k in a word, in whose blocks B may be packed already
+//   kPlanes          numbers of bf16 that an element is the sum of
+//   kTileM, kStripN  rows of a tile and columns of a strip of B, which stays in the second-level cache while all rows
+//   of
+//                    a span pass
+//   kSpanM, kBlockN  rows that are packed once for as many columns
+//   kReadsA          whether tiles may read A in place
+//   kSumWords        words for the sums of a tile
+//   kPackCost, kReadCost: see GemmTiles; measured
+struct AmxBf16Sizes {
+  static constexpr int64_t kSteps = 2, kPlanes = 1, kTileM = 32, kStripN = 6 * 48, kSpanM = 2048, kBlockN = 5 * kStripN,
+                           kSumWords = kTileM * kStripN;
+  static constexpr bool kReadsA = true;
+  static constexpr double kPackCost = 140, kReadCost = 45;
 };
+struct AmxF32Sizes {
+  static constexpr int64_t kSteps = 1, kPlanes = 3, kTileM = 32, kStripN = 4 * 48, kSpanM = 1024, kBlockN = 8 * kStripN,
+                           kSumWords = kTileM * kStripN;
+  static constexpr bool kReadsA = false;
+  static constexpr double kPackCost = 60, kReadCost = 60;
+};
+
+// The scratch of such products, for a type derived from sizes.
+template <typename Sizes>
+struct AmxScratch {
+  static constexpr int64_t kBlockWords = 768, kPanelColumns = 48, kGroupSteps = 32, kGroupRows = 16;
+
+  static constexpr int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+  static constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+  }
+  static constexpr int64_t Words(int64_t k) { return (k + Sizes::kSteps - 1) / Sizes::kSteps; }
+  static constexpr int64_t BlockColumns(int64_t n) { return Smaller(RoundUp(n, kPanelColumns), Sizes::kBlockN); }
+
+  // Of `rows` rows of A, or columns of B, and a block of k: pairs of bf16, and for each 16 rows a word of what is known
+  // of them.
+  static constexpr int64_t PackedWords(int64_t rows, int64_t k) {
+    const int64_t steps = RoundUp(Smaller(k, kBlockWords * Sizes::kSteps), kGroupSteps);
+    return rows * (steps / 2 * Sizes::kPlanes) + RoundUp(rows / kGroupRows, 16);
+  }
+  static constexpr int64_t PackedAWords(int64_t m, int64_t k) {
+    return PackedWords(Smaller(RoundUp(m, Sizes::kTileM), Sizes::kSpanM), k);
+  }
+  static constexpr int64_t PackedBWords(int64_t n, int64_t k) {
+    return PackedWords(Smaller(RoundUp(n, kPanelColumns), Sizes::kStripN), k);
+  }
+  // What is summed up over several blocks of k, where C is no place for it.
+  static constexpr int64_t SpanWords(int64_t m, int64_t n, int64_t k, GemmSums sums) {
+    if (sums == GemmSums::kInC || Words(k) <= kBlockWords) return 0;
+    return RoundUp(Smaller(m, Sizes::kSpanM) * BlockColumns(n), 16);
+  }
+
+  // Whether A is read in place: k is contiguous in whole registers, and rows are not so far apart that they share few
+  // sets of the first-level cache.
+  static bool ReadsA(int64_t k, int64_t stride_m, int64_t stride_k) {
+    constexpr int64_t kFewSets = 512;
+    return Sizes::kReadsA && stride_k == 1 && k % kGroupSteps == 0 && stride_m % kFewSets != 0;
+  }
+
+  // See GemmTiles. Packed matrices of f32 are split too.
+  static size_t AllWords(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
+    const bool packs_b = !b_packed || Sizes::kPlanes > 1;
+    return static_cast<size_t>(Sizes::kSumWords + PackedAWords(m, k) + (packs_b ? PackedBWords(n, k) : 0) +
+                               SpanWords(m, n, k, sums));
+  }
+};
+
+template <typename Tiles>
+constexpr GemmTiles VectorTilesOf() {
+  // Moving an element costs about a seventh of a row of a tile, wherever it goes.
+  constexpr double kCost = 0.15 * static_cast<double>(Tiles::kPanelColumns);
+  return {Tiles::kTileM, Tiles::kBlockM, /*shares_b=*/true, kCost, kCost, nullptr, &GemmScratch<Tiles>::Words};
+}
+
+template <typename Sizes>
+constexpr GemmTiles AmxTilesOf() {
+  using Scratch = AmxScratch<Sizes>;
+  return {Sizes::kTileM,    Sizes::kSpanM,    /*shares_b=*/false, Sizes::kPackCost,
+          Sizes::kReadCost, &Scratch::ReadsA, &Scratch::AllWords};
+}
 
 }  // namespace bowline::kernels
 

@@ -9,25 +9,22 @@ namespace {
 template <int kLanes, int kRows, int kVectors, int kStepsPerWord>
 struct VectorSizes {
   static constexpr int64_t kTileM = kRows, kPanelColumns = int64_t{kVectors} * kLanes, kBlockM = 12 * kTileM,
-                           kStripN = 3 * kPanelColumns, kScratchWords = 0, kPadWords = 1, kSteps = kStepsPerWord;
+                           kStripN = 3 * kPanelColumns, kSteps = kStepsPerWord;
 };
-
-template <typename Sizes>
-constexpr GemmTiles TilesOf() {
-  return {static_cast<int>(Sizes::kTileM), Sizes::kBlockM, &GemmScratch<Sizes>::Words};
-}
 
 template <int kLanes, int kRows, int kVectors, int kStepsOfBf16>
 constexpr GemmLevel LevelOf() {
   using F32 = VectorSizes<kLanes, kRows, kVectors, 1>;
   using Bf16 = VectorSizes<kLanes, kRows, kVectors, kStepsOfBf16>;
-  return {static_cast<int>(F32::kPanelColumns), kStepsOfBf16 == 2, TilesOf<F32>(), TilesOf<Bf16>(),
-          /*f16=*/TilesOf<F32>()};
+  return {static_cast<int>(F32::kPanelColumns), kStepsOfBf16 == 2, VectorTilesOf<F32>(), VectorTilesOf<Bf16>(),
+          /*f16=*/VectorTilesOf<F32>()};
 }
 
 constexpr GemmLevel kBaseline = LevelOf<4, 4, 2, 1>(), kAvx2 = LevelOf<8, 4, 3, 1>(), kAvx512 = LevelOf<16, 8, 3, 1>(),
                     kAvx512Bf16 = LevelOf<16, 8, 3, 2>();
-constexpr GemmTiles kAmxTiles = TilesOf<AmxSizes>();
+struct AmxBf16 : AmxBf16Sizes {};
+struct AmxF32 : AmxF32Sizes {};
+constexpr GemmTiles kAmxBf16 = AmxTilesOf<AmxBf16>(), kAmxF32 = AmxTilesOf<AmxF32>();
 
 }  // namespace
 
@@ -46,6 +43,6 @@ const GemmLevel& GemmLevelOf(Isa isa) {
   return kAvx512Bf16;
 }
 
-const GemmTiles& AmxTilesOfBf16() { return kAmxTiles; }
+const GemmTiles& GemmTilesOfAmx(ElementType operands) { return operands == ElementType::kBF16 ? kAmxBf16 : kAmxF32; }
 
 }  // namespace bowline::kernels

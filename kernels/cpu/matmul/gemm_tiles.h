@@ -20,6 +20,13 @@ enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
 struct GemmTiles {
   int tile_m;      // a natural multiple for dividing m
   int64_t unit_m;  // the most rows that are multiplied with a strip of B before the next
+  // Threads pack B for each other, in chunks that stay in a last-level cache. Otherwise each one packs B for itself, so
+  // that it is in its second-level cache, and no product is flipped.
+  bool shares_b;
+  // How many multiply-adds take as long as packing an element, and as fetching one that is read in place.
+  double pack_cost, read_cost;
+  // Whether A is read in place, by its number of columns and its strides.
+  bool (*reads_a)(int64_t k, int64_t stride_m, int64_t stride_k);
   // Words of 4 bytes; monotonic in m, n and k; a multiple of 16.
   size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);
 };
@@ -32,12 +39,13 @@ struct GemmLevel {
   const GemmTiles& Of(ElementType operands) const { return ChooseByComputedType(operands, f32, bf16, f16); }
 };
 
-// AMX multiplies matrices of bf16 that have at least this many rows and columns; tile_n is that of AVX512-BF16.
-constexpr int64_t kLeastForAmx = 16;
+// AMX multiplies matrices of bf16 and f32 that have at least this many rows and columns, and f32 of so many steps of k,
+// for which it keeps the promise of gemm.h; tile_n is that of AVX512-BF16.
+constexpr int64_t kLeastForAmx = 16, kLeastStepsForAmx = 64;
 
-// The sizes of `isa`. kAmx has those of kAvx512Bf16, and in addition the tiles that AmxTilesOfBf16 returns.
+// The sizes of `isa`. kAmx has those of kAvx512Bf16, and in addition the tiles of GemmTilesOfAmx.
 const GemmLevel& GemmLevelOf(Isa isa);
-const GemmTiles& AmxTilesOfBf16();
+const GemmTiles& GemmTilesOfAmx(ElementType operands);
 
 }  // namespace bowline::kernels
 

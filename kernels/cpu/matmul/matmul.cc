@@ -15,7 +15,9 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 const GemmFunctions& SelectGemm(const GemmTable& table, const MatmulShape& s, [[maybe_unused]] bool may_use_amx) {
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
-  if (may_use_amx && IsForAmx(s, ActiveIsa())) return isa_amx::kGemmBf16;
+  if (may_use_amx && IsForAmx(s, ActiveIsa())) {
+    return s.operands == DType::kBF16 ? isa_amx::kGemmBf16 : isa_amx::kGemmF32;
+  }
 #endif
   return table.Of(s.operands);
 }

@@ -46,19 +46,20 @@ int UsefulThreads(const MatmulShape& s, int threads) {
   return useful < threads ? std::max(1, static_cast<int>(useful)) : threads;
 }
 
-MatmulGrid ChooseGrid(const MatmulShape& s, int threads, int tile_m, int tile_n) {
-  const int64_t tiles_m = CeilDiv(s.m, tile_m), tiles_n = CeilDiv(s.n, tile_n);
-  // A thread's time in units of multiply-adds of one tile step: the tiles themselves and the packing of both operands,
-  // where moving an element costs about a seventh of a row of a tile.
-  constexpr double kPackCost = 0.15;
+// The grid whose busiest thread takes least time, in multiply-adds: those of its pieces, and the packing of both
+// operands.
+MatmulGrid ChooseGrid(const MatmulShape& s, int threads, const GemmTiles& gemm, int tile_n) {
+  const int64_t tiles_m = CeilDiv(s.m, gemm.tile_m), tiles_n = CeilDiv(s.n, tile_n);
+  const bool reads_a = gemm.reads_a != nullptr && gemm.reads_a(s.k, s.a[1], s.a[2]);
+  const double cost_a = reads_a ? gemm.read_cost : gemm.pack_cost, cost_b = s.b_packed ? 0.0 : gemm.pack_cost;
   MatmulGrid best;
   double best_cost = -1;
   for (int64_t m_parts = 1; m_parts <= std::min<int64_t>(threads, tiles_m); ++m_parts) {
     for (int64_t n_parts = 1; n_parts <= std::min<int64_t>(threads, tiles_n); ++n_parts) {
       const double pieces = static_cast<double>(CeilDiv(s.batch * m_parts * n_parts, threads));
-      const double piece_m = static_cast<double>(CeilDiv(tiles_m, m_parts)) * tile_m;
+      const double piece_m = static_cast<double>(CeilDiv(tiles_m, m_parts)) * gemm.tile_m;
       const double piece_n = static_cast<double>(CeilDiv(tiles_n, n_parts)) * tile_n;
-      const double cost = pieces * (piece_m * piece_n / tile_n + kPackCost * (piece_m + (s.b_packed ? 0.0 : piece_n)));
+      const double cost = pieces * (piece_m * piece_n + cost_a * piece_m + cost_b * piece_n);
       if (best_cost < 0 || cost < best_cost) {
         best_cost = cost;
         best = {m_parts, n_parts};
@@ -113,7 +114,7 @@ MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int thr
   const int64_t words = pairs ? CeilDiv(s.k, kPackedSteps) * kPackedSteps / 2 : s.k;
   const bool stores_f32 = !has_epilogue && shape.result == DType::kF32;
   GemmSums sums = stores_f32 && (s.c[2] == 1 || s.n == 1) ? GemmSums::kInC : GemmSums::kInScratch;
-  if (WorthFlipping(s, shape.operands == DType::kF32 || (pairs && s.k % 2 == 0))) {
+  if (tiles.shares_b && WorthFlipping(s, shape.operands == DType::kF32 || (pairs && s.k % 2 == 0))) {
     const MatmulShape flipped = Transposed(s);
     d.sharing = ChooseSharing(flipped, d.threads, words, tiles, level.tile_n);
     if (d.sharing.chunk_n > 0) {
@@ -123,14 +124,15 @@ MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int thr
       sums = GemmSums::kFlipped;
     }
   }
-  if (!d.flipped && d.threads > 1) d.sharing = ChooseSharing(s, d.threads, words, tiles, level.tile_n);
+  if (tiles.shares_b && !d.flipped && d.threads > 1)
+    d.sharing = ChooseSharing(s, d.threads, words, tiles, level.tile_n);
   if (d.sharing.chunk_n > 0) {
     d.scratch_bytes = sizeof(float) * tiles.scratch_words(d.sharing.unit_m, std::min(d.sharing.chunk_n, s.n), s.k, sums,
                                                           /*b_packed=*/true);
     d.shared_bytes = s.b_packed ? 0 : sizeof(float) * static_cast<size_t>(d.sharing.chunk_n * words);
     return d;
   }
-  d.grid = ChooseGrid(s, d.threads, tiles.tile_m, level.tile_n);
+  d.grid = ChooseGrid(s, d.threads, tiles, level.tile_n);
   d.piece_m = CeilDiv(CeilDiv(s.m, tiles.tile_m), d.grid.m_parts) * tiles.tile_m;
   d.piece_n = CeilDiv(CeilDiv(s.n, level.tile_n), d.grid.n_parts) * level.tile_n;
   // Rounding up to tiles may leave the last parts empty.
@@ -144,7 +146,7 @@ absl::StatusOr<size_t> MatmulScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
   if (shape.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, shape, isa));
   const GemmLevel& level = GemmLevelOf(isa);
-  const GemmTiles& tiles = IsForAmx(shape, isa) ? AmxTilesOfBf16() : level.Of(shape.operands);
+  const GemmTiles& tiles = IsForAmx(shape, isa) ? GemmTilesOfAmx(shape.operands) : level.Of(shape.operands);
   return DivideMatmul(shape, signature.has_epilogue, signature.threads, level, tiles).ScratchBytes();
 }
 

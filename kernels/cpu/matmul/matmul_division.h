@@ -47,7 +47,9 @@ MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int thr
 // Whether a machine with `isa` multiplies by AMX: a property of the whole product, so that its bits depend on nothing
 // else.
 inline bool IsForAmx(const MatmulShape& shape, Isa isa) {
-  return isa >= Isa::kAmx && shape.operands == DType::kBF16 && shape.m >= kLeastForAmx && shape.n >= kLeastForAmx;
+  const bool has_tiles =
+      shape.operands == DType::kBF16 || (shape.operands == DType::kF32 && shape.k >= kLeastStepsForAmx);
+  return isa >= Isa::kAmx && has_tiles && shape.m >= kLeastForAmx && shape.n >= kLeastForAmx;
 }
 
 }  // namespace bowline::kernels

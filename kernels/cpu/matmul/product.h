@@ -1,10 +1,11 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
 
-// The blocks of a product, around tiles of any kind. Only for *_isa.cc files and those of AMX.
+// The blocks of a product, around tiles of vectors. Only for *_isa.cc files.
 
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/matmul/blocks.h"
+#include "kernels/cpu/matmul/finish.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/gemm_scratch.h"
 #include "kernels/cpu/matmul/pack.h"
@@ -13,88 +14,15 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// dst[rows][columns] from or to C, whose elements may have 16 bits and be anywhere.
-static void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows,
-                  int64_t columns, float* to, int64_t ld) {
-  const float* c = static_cast<const float*>(output.c) + i0 * shape.c_m + j0 * shape.c_n;
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to[i * ld + j] = c[i * shape.c_m + j * shape.c_n];
-  }
-}
-
-// c[j * stride] = from[j], rounded.
-static void StoreF16(const float* from, int64_t columns, uint16_t* c, int64_t stride) {
-  int64_t j = 0;
-  for (; j + kLanes <= columns; j += kLanes) {
-    const Halves<kLanes> halves = RoundToF16<kLanes>(Load(from + j));
-    if (stride == 1) {
-      __builtin_memcpy(c + j, &halves, sizeof(halves));
-    } else {
-      for (int lane = 0; lane < kLanes; ++lane) c[(j + lane) * stride] = halves[lane];
-    }
-  }
-  for (; j < columns; ++j) c[j * stride] = F32ToF16(from[j]);
-}
-
-// Rows [i0, i0 + rows) and columns [j0, j0 + columns) of a piece of C have these strides and are finished.
-static void Finish(const GemmOutput& output, int64_t row_stride, int64_t column_stride, int64_t i0, int64_t j0,
-                   int64_t rows, int64_t columns, const float* from, int64_t ld) {
-  if (output.kind == GemmResult::kEpilogue) {
-    const int64_t m = output.m0 + i0, n = output.n0 + j0;
-    output.epilogue(output.arguments, from, ld, m, m + rows, n, n + columns);
-    return;
-  }
-  const int64_t offset = i0 * row_stride + j0 * column_stride;
-  for (int64_t i = 0; i < rows; ++i, from += ld) {
-    if (output.kind == GemmResult::kF32) {
-      float* c = static_cast<float*>(output.c) + offset + i * row_stride;
-      if (column_stride == 1) {
-        for (int64_t j = 0; j < columns; ++j) c[j] = from[j];
-      } else {
-        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = from[j];
-      }
-    } else if (output.kind == GemmResult::kBf16) {
-      uint16_t* c = static_cast<uint16_t*>(output.c) + offset + i * row_stride;
-      if (column_stride == 1) {
-        for (int64_t j = 0; j < columns; ++j) c[j] = RoundToBf16(from[j]);
-      } else {
-        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = RoundToBf16(from[j]);
-      }
-    } else {
-      StoreF16(from, columns, static_cast<uint16_t*>(output.c) + offset + i * row_stride, column_stride);
-    }
-  }
-}
-
-// to[j][i] = from[i][j]
-static void Flip(const float* from, int64_t from_ld, int64_t rows, int64_t columns, float* to, int64_t to_ld) {
-  const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
-  for (int64_t i = 0; i < whole_rows; i += kLanes) {
-    for (int64_t j = 0; j < whole_columns; j += kLanes) {
-      Vec block[kLanes];
-#pragma clang loop unroll(full)
-      for (int k = 0; k < kLanes; ++k) block[k] = Load(from + (i + k) * from_ld + j);
-      Transpose<kLanes>(block);
-#pragma clang loop unroll(full)
-      for (int k = 0; k < kLanes; ++k) Store(to + (j + k) * to_ld + i, block[k]);
-    }
-  }
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_ld + i] = from[i * from_ld + j];
-  }
-}
-
 // A product, block by block, whose tiles are those of `Tiles`:
 //   Operand                    how elements become words (operand.h)
 //   what GemmScratch asks for  (gemm_scratch.h); Multiply takes at most kTileM rows of C
-//   kTileColumns               the most columns that Multiply takes; it divides kStripN
-//   kStepColumns               for so many it steps the prefetcher once
-//   kWritesVectors             Multiply writes whole vectors of C, even where fewer columns are wanted
-//   kReadsB                    Multiply reads B in place too, for no more than kTileM rows
+//   MultiplyInPlace            reads kTileN columns of B in place, for no more than kTileM rows
 //   ReadsA(shape)              A is read in place
-//   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * padded words
-//   Multiply(rows, columns, words, a, panels, column, c, prefetcher, scratch)
-//                              `column` is the first of them in the panels
+//   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * words
+//   Multiply(rows, columns, words, a, panels, column, c, prefetcher)
+//                              up to kTileN columns, of which `column` is the first in the panels; it writes whole
+//                              vectors of C, even where fewer columns are wanted
 template <typename Tiles>
 class Product {
  public:
@@ -114,12 +42,12 @@ class Product {
         words_(CeilDiv(shape.k, kSteps)),
         block_(BlockWords(words_)),
         whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr) {
+    output_.streamed = false;  // C is read again, by sums that are added to it or by who reads what is small
     direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
     // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
-    direct_b_ = Tiles::kReadsB && whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
+    direct_b_ = whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
     direct_a_ = !direct_b_ && Tiles::ReadsA(shape);
-    tile_scratch_ = scratch;
-    packed_a_ = scratch + Tiles::kScratchWords;
+    packed_a_ = scratch;
     packed_b_ = packed_a_ + Scratch::PackedAWords(shape.m, words_);
     block_n_ = Scratch::BlockColumns(shape.n, whole_b_ != nullptr);
     sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : Scratch::PackedBWords(block_n_, words_));
@@ -149,16 +77,15 @@ class Product {
     for (w0_ = 0; w0_ < words_; w0_ += block_) {
       wb_ = Smaller(words_ - w0_, block_);
       const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
-      padded_ = Scratch::PaddedWords(wb_);
       PackB(k0, kb);
       for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
         const int64_t mb = Smaller(end - m0, kBlockM);
         const Source* a = a_ + m0 * shape_.a_m + k0 * shape_.a_k;
         if (!direct_a_) Tiles::PackA(mb, kb, a, shape_.a_m, shape_.a_k, packed_a_);
-        PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, Tiles::kStepColumns));
+        PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, kTileN));
         for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
           for (int64_t i = 0; i < mb; i += kTileM) {
-            panel_a_ = packed_a_ + i * padded_;
+            panel_a_ = packed_a_ + i * wb_;
             RunStrip(m0, i, Smaller(mb - i, kTileM), j0, Smaller(nb_, j0 + kStripN));
           }
           if (flipped_ && w0_ + wb_ == words_) FinishFlipped(m0, mb, j0, Smaller(nb_, j0 + kStripN));
@@ -198,8 +125,8 @@ class Product {
       return;
     }
     b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
-    Pack<Operand, kTileN>(nb_ - whole_, kb, b_block_ + whole_ * shape_.b_n, shape_.b_n, shape_.b_k, packed_b_, padded_);
-    panels_ = {packed_b_, padded_ * kTileN};
+    Pack<Operand, kTileN>(nb_ - whole_, kb, b_block_ + whole_ * shape_.b_n, shape_.b_n, shape_.b_k, packed_b_, wb_);
+    panels_ = {packed_b_, wb_ * kTileN};
   }
 
   // The place of the sums of C's rows from m0 on, which are `i` rows behind their block of A, and of the block's column
@@ -226,15 +153,13 @@ class Product {
     if (!direct_c_ && first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out, ld);
     const bool accumulate = shape_.accumulate || !first;
     int64_t j = j0;
-    if (Tiles::kReadsB && shape_.m == 1) {  // wide enough that each step reads several lines of B in order
+    if (shape_.m == 1) {  // wide enough that each step reads several lines of B in order
       for (; j + kWideVecs * kLanes <= Smaller(j1, whole_); j += kWideVecs * kLanes) {
         Multiply<Operand, 1, kWideVecs>(wb_, PackedColumns<Operand>{panel_a_},
                                         DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + (j - j0), 0, accumulate);
       }
     }
-    for (; j < j1; j += Tiles::kTileColumns) {
-      RunTile(m0, rows, Smaller(j1 - j, Tiles::kTileColumns), j, out + (j - j0), ld, accumulate);
-    }
+    for (; j < j1; j += kTileN) RunTile(m0, rows, Smaller(j1 - j, kTileN), j, out + (j - j0), ld, accumulate);
     if (!direct_c_ && last && !flipped_) {
       Finish(output_, shape_.c_m, shape_.c_n, m0, n0_ + j0, rows, j1 - j0, out, ld);
     }
@@ -249,13 +174,11 @@ class Product {
   }
 
   void RunTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
-    if constexpr (Tiles::kReadsB) {
-      if (j < whole_) {
-        prefetcher_.Step();
-        return Tiles::MultiplyInPlace(rows, wb_, panel_a_, b_block_ + j, shape_.b_k, out, ld, accumulate);
-      }
+    if (j < whole_) {
+      prefetcher_.Step();
+      return Tiles::MultiplyInPlace(rows, wb_, panel_a_, b_block_ + j, shape_.b_k, out, ld, accumulate);
     }
-    if (!direct_c_ || !Tiles::kWritesVectors || columns % kLanes == 0) {
+    if (!direct_c_ || columns % kLanes == 0) {
       return MultiplyTile(m0, rows, columns, j, out, ld, accumulate);
     }
     // C ends within a vector.
@@ -271,9 +194,8 @@ class Product {
   // The same with packed B, whole vectors of columns.
   void MultiplyTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
     const Source* a = direct_a_ ? a_ + m0 * shape_.a_m + w0_ * kSteps : nullptr;
-    tiles_.Multiply(rows, columns, wb_, TileOfA<Source>{panel_a_, a, shape_.a_m}, panels_, j - whole_,
-                    TileOfC{out, ld, accumulate, /*is_scratch=*/!direct_c_, output_.streamed && block_ >= words_},
-                    prefetcher_, tile_scratch_);
+    Tiles::Multiply(rows, columns, wb_, TileOfA<Source>{panel_a_, a, shape_.a_m}, panels_, j - whole_,
+                    TileOfC{out, ld, accumulate}, prefetcher_);
   }
 
   const GemmShape& shape_;
@@ -283,16 +205,15 @@ class Product {
   const int64_t words_, block_;  // words of k, and of a block of it
   const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_, direct_a_;
-  float *tile_scratch_, *packed_a_, *packed_b_, *sums_, *flip_;
+  float *packed_a_, *packed_b_, *sums_, *flip_;
   int64_t block_n_;
-  int64_t begin_;             // the span's first row
-  int64_t n0_, nb_, whole_;   // the block's columns, and how many of them are read in place
-  int64_t w0_, wb_, padded_;  // its words
+  int64_t begin_;            // the span's first row
+  int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place
+  int64_t w0_, wb_;          // its words
   const Source* b_block_;
   Panels panels_;         // panels of the block's columns from whole_ on
   const float* panel_a_;  // panel of the tile's rows, unless A is read in place
   Prefetcher prefetcher_;
-  Tiles tiles_;
 };
 
 }  // namespace bowline::kernels::BOWLINE_ISA

@@ -140,12 +140,11 @@ struct TileOfA {
   const Source* in_place;
   int64_t stride;
 };
-// Sums to be written or added to what is there; in scratch, rows are whole vectors long and in a cache. Streamed:
-// nobody reads them soon, and they may be written past the caches.
+// Sums to be written, or added to what is there.
 struct TileOfC {
   float* out;
   int64_t ld;
-  bool accumulate, is_scratch, is_streamed;
+  bool accumulate;
 };
 // B in panels of kTileN columns, `words` apart.
 struct Panels {
@@ -159,10 +158,8 @@ class VectorTiles {
  public:
   using Operand = OperandType;
   using Source = typename Operand::Source;
-  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kPanelColumns = kTileN, kTileColumns = kTileN,
-                           kStepColumns = kTileN, kBlockM = 12 * kTileM, kStripN = 3 * kTileN, kScratchWords = 0,
-                           kPadWords = 1, kSteps = Operand::kStepsPerWord;
-  static constexpr bool kReadsB = true, kWritesVectors = true;
+  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kPanelColumns = kTileN, kBlockM = 12 * kTileM,
+                           kStripN = 3 * kTileN, kSteps = Operand::kStepsPerWord;
 
   // Rows that are contiguous in k: as many streams as a tile has rows, which a processor follows.
   static bool ReadsA(const GemmShape& shape) {
@@ -173,7 +170,7 @@ class VectorTiles {
   }
 
   static void Multiply(int64_t rows, int64_t columns, int64_t words, const TileOfA<Source>& a, const Panels& panels,
-                       int64_t column, const TileOfC& c, Prefetcher& prefetcher, float*) {
+                       int64_t column, const TileOfC& c, Prefetcher& prefetcher) {
     prefetcher.Step();
     const float* b = panels.first + column / kTileN * panels.words;
     const int64_t kind = (rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1;

@@ -65,7 +65,7 @@ QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa i
   constexpr int64_t kStrip = 384, kStripElements = int64_t{1} << 18;
   const int64_t columns = std::clamp<int64_t>(kStripElements / k, level.tile_n, kStrip);
   division.strip = std::min(columns / level.tile_n * level.tile_n, RoundUp(n, level.tile_n));
-  const GemmTiles& tiles = division.amx ? AmxTilesOfBf16() : level.Of(division.operands);
+  const GemmTiles& tiles = division.amx ? GemmTilesOfAmx(ElementType::kBF16) : level.Of(division.operands);
   const GemmSums sums = shape.out == ElementType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
   division.weights_bytes = BytesFor(std::min(division.strip, n) * k, division.operands);
   division.thread_bytes =
