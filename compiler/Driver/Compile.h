@@ -49,7 +49,7 @@ struct CompileOptions {
   int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
   int64_t seq = 0;   // positions per sequence; a .mlir file has its own
   // Of serving. 0: as many as fit.
-  std::vector<int64_t> buckets = {1, 8, 64}; // tokens of the steps, ascending
+  std::vector<int64_t> buckets = {1, 2, 4, 8, 16, 32, 64}; // tokens of the steps, ascending
   int64_t maxBatch = 64;                     // sequences of a step
   int64_t maxContext = 0;                    // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
   int64_t blockTokens = 16;                  // tokens of a block of the cache
