@@ -22,17 +22,20 @@ class SplitBlocks {
 
   // One block of rows of A, or of columns of B: up to 16 of them, up to 32 steps of k each, the rest zeros. `packed`
   // gets for each plane 16 rows of 16 words, each of two steps of k: a row is one of A, or with `across` two steps of k
-  // of 16 columns of B. Returns whether there is an infinity or NaN.
+  // of 16 columns of B.
   template <bool kAcross>
-  static bool Pack(int64_t extent, int64_t steps, const float* from, int64_t stride, int64_t stride_k, float* packed) {
+  static void Pack(int64_t extent, int64_t steps, const float* from, int64_t stride, int64_t stride_k, float* packed) {
     if (extent < kExtent || steps < kSteps || (stride != 1 && stride_k != 1)) {
       float copy[kExtent * kSteps] = {};
       for (int64_t i = 0; i < Smaller(extent, kExtent); ++i) {
         for (int64_t s = 0; s < Smaller(steps, kSteps); ++s) copy[i * kSteps + s] = from[i * stride + s * stride_k];
       }
-      return PackAlong<kAcross>(copy, kSteps, packed);
+      PackAlong<kAcross>(copy, kSteps, packed);
+    } else if (stride_k == 1) {
+      PackAlong<kAcross>(from, stride, packed);
+    } else {
+      PackAcross<kAcross>(from, stride_k, packed);
     }
-    return stride_k == 1 ? PackAlong<kAcross>(from, stride, packed) : PackAcross<kAcross>(from, stride_k, packed);
   }
 
   // The sum of the planes of the earlier or the later step in a word of a block.
@@ -82,17 +85,15 @@ class SplitBlocks {
     return parts;
   }
 
-  // Two vectors, and whether one has an infinity or NaN.
-  BOWLINE_ALWAYS_INLINE bool Split(Vec x, Vec y, Parts& of_x, Parts& of_y) {
+  BOWLINE_ALWAYS_INLINE void Split(Vec x, Vec y, Parts& of_x, Parts& of_y) {
     const Ints a = AsBits(x) & ~kSign, b = AsBits(y) & ~kSign, larger = a > b ? a : b;
     if (__builtin_expect(Any(larger >= kRoundsUp ? Ints(1u) : Ints(0u)), 0)) {
       of_x = SplitAny(x);
       of_y = SplitAny(y);
-      return Any(larger >= kInfinity ? Ints(1u) : Ints(0u));
+      return;
     }
     of_x = SplitOrdinary(x);
     of_y = SplitOrdinary(y);
-    return false;
   }
 
   template <int... kHalf>
@@ -104,13 +105,12 @@ class SplitBlocks {
 
   // Rows of 32 steps, contiguous in k.
   template <bool kAcross>
-  static bool PackAlong(const float* from, int64_t stride, float* packed) {
+  static void PackAlong(const float* from, int64_t stride, float* packed) {
     Vec rows[kPlanes][kExtent];
-    bool special = false;
 #pragma clang loop unroll(full)
     for (int i = 0; i < kExtent; ++i) {
       Parts x, y;
-      special |= Split(Load(from + i * stride), Load(from + i * stride + kLanes), x, y);
+      Split(Load(from + i * stride), Load(from + i * stride + kLanes), x, y);
 #pragma clang loop unroll(full)
       for (int p = 0; p < kPlanes; ++p) {
         const Vec row = UpperHalves(x.plane[p], y.plane[p], Indices<2 * kLanes>());
@@ -122,19 +122,17 @@ class SplitBlocks {
       }
     }
     if constexpr (kAcross) StoreTransposed(rows, packed);
-    return special;
   }
 
   // 32 steps, each of 16 neighbours.
   template <bool kAcross>
-  static bool PackAcross(const float* from, int64_t stride_k, float* packed) {
+  static void PackAcross(const float* from, int64_t stride_k, float* packed) {
     Vec rows[kPlanes][kExtent];
-    bool special = false;
 #pragma clang loop unroll(full)
     for (int s = 0; s < kExtent; ++s) {
       Parts x, y;
       const float* at = from + 2 * s * stride_k;
-      special |= Split(Load(at), Load(at + stride_k), x, y);
+      Split(Load(at), Load(at + stride_k), x, y);
 #pragma clang loop unroll(full)
       for (int p = 0; p < kPlanes; ++p) {
         const Vec row = AsFloat(x.plane[p] >> 16 | y.plane[p]);
@@ -146,7 +144,6 @@ class SplitBlocks {
       }
     }
     if constexpr (!kAcross) StoreTransposed(rows, packed);
-    return special;
   }
 
   static void StoreTransposed(Vec (&rows)[kPlanes][kExtent], float* packed) {

@@ -16,8 +16,28 @@
 // products of a pair are exact in f32 and it adds them one after the other, so the bound is the same; the bits are not
 // those of operands widened to f32. tdpbf16ps (AMX) takes subnormal ones as zero too. It adds the products of even
 // steps and those of odd ones of each 32 steps of a k block by themselves, then both to the sum: other bits, no longer
-// a chain, and the same bound. f16 is widened to f32, exactly, and its products are exact there. A result of 16 bits is
-// rounded once more, to nearest even; in f16 a sum of 65520 or more becomes infinity.
+// a chain, and the same bound.
+//
+// AMX multiplies f32, too, by six products of bf16 (amx_split.h) where the product has at least 16 rows, 16 columns and
+// 64 steps. There an element differs from S by at most
+//   e (|c0| + sum_k |A B|) + (sum_k (|A| + |B|) + 7 k) p,
+//   e = (1 + 2^-6 + 2^-13) g(16 + 6 ceil(min(k, 768) / 32) + ceil(k / 768)) + 1.01 u
+// e is less than the promise of a chain from k = 23 on, and about half of it at 64. Its parts:
+//   - Products that are left out are 1.01 u |A B|.
+//   - The magnitudes of the six add up to less than (1 + 2^-7 + 2^-17)^2 |A B|.
+//   - In its own tdpbf16ps a product is rounded 15 times among 16 steps and once where even and odd ones meet; then the
+//     sum is, there and in each later one of the k block, of which 32 steps have six; then each join of two blocks.
+//   - Bits of an operand that are below p are lost. All are there if it is 0 or at least 2^-103, but only 8 at 2^-126.
+//   - Each addition of a number that is not 0 may lose p once more: six for each step and twelve for each 32.
+// An element that comes out as infinity or NaN is computed once more by a chain, with its bound: so none overflows where
+// a chain would not, and operands that are infinities or NaNs do to C what they do in f32 (times a subnormal number
+// infinity may be NaN). No element's bits depend on other rows or columns.
+//
+// In tiles the error is mostly half of that in vectors, because sums are rounded less often. It is above it where a few
+// products make up most of a sum (matmul_split_test.cc), and where operands or products are below 2^-102.
+//
+// f16 is widened to f32, exactly, and its products are exact there. A result of 16 bits is rounded once more, to nearest
+// even; in f16 a sum of 65520 or more becomes infinity.
 
 #include <cstddef>
 #include <cstdint>

@@ -83,7 +83,7 @@ struct AmxF32Sizes {
 // The scratch of such products, for a type derived from sizes.
 template <typename Sizes>
 struct AmxScratch {
-  static constexpr int64_t kBlockWords = 768, kPanelColumns = 48, kGroupSteps = 32, kGroupRows = 16;
+  static constexpr int64_t kBlockWords = 768, kPanelColumns = 48, kGroupSteps = 32;
 
   static constexpr int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
   static constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
@@ -92,11 +92,10 @@ struct AmxScratch {
   static constexpr int64_t Words(int64_t k) { return (k + Sizes::kSteps - 1) / Sizes::kSteps; }
   static constexpr int64_t BlockColumns(int64_t n) { return Smaller(RoundUp(n, kPanelColumns), Sizes::kBlockN); }
 
-  // Of `rows` rows of A, or columns of B, and a block of k: pairs of bf16, and for each 16 rows a word of what is known
-  // of them.
+  // Of `rows` rows of A, or columns of B, and a block of k: pairs of bf16.
   static constexpr int64_t PackedWords(int64_t rows, int64_t k) {
     const int64_t steps = RoundUp(Smaller(k, kBlockWords * Sizes::kSteps), kGroupSteps);
-    return rows * (steps / 2 * Sizes::kPlanes) + RoundUp(rows / kGroupRows, 16);
+    return rows * (steps / 2 * Sizes::kPlanes);
   }
   static constexpr int64_t PackedAWords(int64_t m, int64_t k) {
     return PackedWords(Smaller(RoundUp(m, Sizes::kTileM), Sizes::kSpanM), k);

@@ -39,8 +39,8 @@ struct GemmLevel {
   const GemmTiles& Of(ElementType operands) const { return ChooseByComputedType(operands, f32, bf16, f16); }
 };
 
-// AMX multiplies matrices of bf16 and f32 that have at least this many rows and columns, and f32 of so many steps of k,
-// for which it keeps the promise of gemm.h; tile_n is that of AVX512-BF16.
+// AMX multiplies matrices of bf16 and f32 that have at least this many rows and columns, and f32 of so many steps of k:
+// its tiles take 32 at once, and keep the promise of gemm.h from 23 on. tile_n is that of AVX512-BF16.
 constexpr int64_t kLeastForAmx = 16, kLeastStepsForAmx = 64;
 
 // The sizes of `isa`. kAmx has those of kAvx512Bf16, and in addition the tiles of GemmTilesOfAmx.

@@ -232,6 +232,30 @@ TEST_P(KernelNeeds, AreThoseOfTheKernels) {
   }
 }
 
+// On both sides of the least extents for which AMX multiplies f32.
+TEST_P(KernelNeeds, OfProductsOfF32) {
+  for (const int64_t m : {15, 16, 2100}) {
+    for (const int64_t n : {15, 16, 1601}) {
+      for (const int64_t k : {63, 64, 768, 1603}) {
+        for (const bool packed : {false, true}) {
+          for (const int threads : {1, 2, 7}) {
+            const Signature signature = {
+                "matmul",
+                {Int("batch", 1), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {0, k, 1}),
+                 packed ? Int("b_packed", 1) : Ints("b_strides", {0, n, 1}), Ints("c_strides", {0, n, 1})},
+                {In({m, k}), In({packed ? PackedElements(k, n, DType::kF32) : k * n}), Out({m, n})},
+                threads};
+            const auto scratch = CpuKernelScratch(signature, GetParam());
+            const auto kernel = CreateKernel(signature);
+            ASSERT_TRUE(scratch.ok() && kernel.ok()) << scratch.status() << kernel.status();
+            EXPECT_EQ(*scratch, (*kernel)->ScratchBytes()) << m << "x" << n << "x" << k << ", packed " << packed;
+          }
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, KernelNeeds, AllIsas(), IsaName);
 
 TEST(KernelNeedsOfAll, EveryRegisteredKernelHasThem) {

@@ -58,6 +58,24 @@ TEST_F(ScratchLimit, Products) {
                          {RandomHalves(random, m * k), RandomHalves(random, k * n), std::vector<uint16_t>(m * n)});
 }
 
+// In halves of f32, which are bf16 numbers with 16 bits more.
+TEST_F(ScratchLimit, ProductsOfF32) {
+  std::mt19937_64 random(53);
+  for (const int64_t k : {64, 500, 1603}) {
+    for (const bool packed : {false, true}) {
+      const int64_t m = 300, n = 240;
+      Signature signature = {"matmul",
+                             {Int("batch", 1), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {0, k, 1}),
+                              Ints("c_strides", {0, n, 1})},
+                             {In({m, k}), In({k, n}), Out({m, n})},
+                             2};
+      signature.attributes.push_back(packed ? Int("b_packed", 1) : Ints("b_strides", {0, n, 1}));
+      ExpectSameAsWithoutAmx(signature, {RandomHalves(random, 2 * m * k), RandomHalves(random, 2 * k * n),
+                                         std::vector<uint16_t>(2 * m * n)});
+    }
+  }
+}
+
 TEST_F(ScratchLimit, Attention) {
   std::mt19937_64 random(52);
   const std::vector<int64_t> shape = {1, 200, 3, 64};
