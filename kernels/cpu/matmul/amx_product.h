@@ -42,9 +42,11 @@ class AmxProduct {
         whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr),
         in_c_(output.kind == GemmResult::kF32 && shape.c_n == 1),
         in_place_a_(Scratch::ReadsA(shape.k, shape.a_m, shape.a_k)),
+        packs_tiles_(!in_place_a_ && Scratch::PacksTiles(shape.n)),
+        tile_ld_(Scratch::StripColumns(shape.n)),
         tile_sums_(scratch),
-        packed_a_(tile_sums_ + Sizes::kSumWords),
-        packed_b_(packed_a_ + Scratch::PackedAWords(shape.m, shape.k)),
+        packed_a_(tile_sums_ + Scratch::SumWords(shape.n)),
+        packed_b_(packed_a_ + Scratch::PackedAWords(shape.m, shape.n, shape.k)),
         span_sums_(packed_b_ + (PacksB() ? Scratch::PackedBWords(shape.n, shape.k) : 0)) {}
   AmxProduct(const AmxProduct&) = delete;
   AmxProduct& operator=(const AmxProduct&) = delete;
@@ -75,7 +77,7 @@ class AmxProduct {
     for (k0_ = 0; k0_ < shape_.k; k0_ += block_) {
       kb_ = Smaller(shape_.k - k0_, block_);
       const Source* a = a_ + m0_ * shape_.a_m + k0_ * shape_.a_k;
-      if (!in_place_a_) tiles_.PackA(mb_, kb_, a, shape_.a_m, shape_.a_k, packed_a_);
+      if (!in_place_a_ && !packs_tiles_) tiles_.PackA(mb_, kb_, a, shape_.a_m, shape_.a_k, packed_a_);
       for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
         const int64_t columns = Smaller(nb_ - j0, kStripN);
         const typename Tiles::Columns b = ColumnsOfB(n0_ + j0, columns);
@@ -102,7 +104,11 @@ class AmxProduct {
   }
 
   // Rows of the span from `i` on; `a`: of the span and the block of k.
-  typename Tiles::Rows RowsOfA(const Source* a, int64_t i) const {
+  typename Tiles::Rows RowsOfA(const Source* a, int64_t i) {
+    if (packs_tiles_) {
+      tiles_.PackA(Smaller(mb_ - i, kTileM), kb_, a + i * shape_.a_m, shape_.a_m, shape_.a_k, packed_a_);
+      return tiles_.PackedRows(packed_a_, 0, kb_);
+    }
     return in_place_a_ ? tiles_.RowsInPlace(a + i * shape_.a_m, shape_.a_m) : tiles_.PackedRows(packed_a_, i, kb_);
   }
 
@@ -110,8 +116,10 @@ class AmxProduct {
   void PrefetchAfter(const Source* a, int64_t i, int64_t columns) {
     const int64_t next = i + kTileM < mb_ ? i + kTileM : 0, rows = Smaller(mb_ - next, kTileM);
     const int64_t steps = Tiles::PrefetchSteps(columns, kb_);
-    if (in_place_a_) {
-      constexpr int64_t kBytes = sizeof(Source);
+    constexpr int64_t kBytes = sizeof(Source);
+    if (packs_tiles_ && shape_.a_m == 1) {
+      prefetcher_.Begin(a + next, kb_, rows * kBytes, shape_.a_k * kBytes, steps);
+    } else if (in_place_a_ || packs_tiles_) {
       prefetcher_.Begin(a + next * shape_.a_m, rows, kb_ * kBytes, shape_.a_m * kBytes, steps);
     } else {
       const int64_t words = RoundUp(kb_, Scratch::kGroupSteps) / 2 * Sizes::kPlanes;
@@ -128,20 +136,20 @@ class AmxProduct {
       tiles_.Multiply(rows, columns, kb_, RowsOfA(a, i), b, sums, ld, prefetcher_);
     };
     if (in_c_) {
-      multiply(tile_sums_, kStripN);
+      multiply(tile_sums_, tile_ld_);
       float* c = static_cast<float*>(output_.c) + m * shape_.c_m + n;
       return AddRows(rows, columns, tile_sums_, c, shape_.c_m, shape_.accumulate || !first, output_.streamed && last);
     }
     if (first && last) {
-      multiply(tile_sums_, kStripN);
+      multiply(tile_sums_, tile_ld_);
       if (shape_.accumulate) AddC(m, n, rows, columns);
-      return FinishRows(m, n, rows, columns, tile_sums_, kStripN);
+      return FinishRows(m, n, rows, columns, tile_sums_, tile_ld_);
     }
     const int64_t ld = RoundUp(nb_, kTileN);
     float* sums = span_sums_ + i * ld + j0;
     if (first && !shape_.accumulate) return multiply(sums, ld);
     if (first) LoadC(shape_, output_, m, n, rows, columns, sums, ld);
-    multiply(tile_sums_, kStripN);
+    multiply(tile_sums_, tile_ld_);
     AddRows(rows, columns, tile_sums_, sums, ld, /*accumulate=*/true, /*streamed=*/false);
     if (last) FinishRows(m, n, rows, columns, sums, ld);
   }
@@ -150,7 +158,7 @@ class AmxProduct {
   void AddC(int64_t m, int64_t n, int64_t rows, int64_t columns) {
     const float* c = static_cast<const float*>(output_.c) + m * shape_.c_m + n * shape_.c_n;
     for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < columns; ++j) tile_sums_[i * kStripN + j] += c[i * shape_.c_m + j * shape_.c_n];
+      for (int64_t j = 0; j < columns; ++j) tile_sums_[i * tile_ld_ + j] += c[i * shape_.c_m + j * shape_.c_n];
     }
   }
 
@@ -178,10 +186,10 @@ class AmxProduct {
     }
   }
   template <typename WriteVector, typename WriteOne>
-  static void WriteRows(int64_t rows, int64_t columns, const float* sums, float* c, int64_t ld, WriteVector write,
-                        WriteOne write_one) {
+  void WriteRows(int64_t rows, int64_t columns, const float* sums, float* c, int64_t ld, WriteVector write,
+                 WriteOne write_one) const {
     for (int64_t i = 0; i < rows; ++i) {
-      const float* from = sums + i * kStripN;
+      const float* from = sums + i * tile_ld_;
       float* to = c + i * ld;
       int64_t j = 0;
       for (; j + kLanes <= columns; j += kLanes) write(to + j, Load(from + j));
@@ -195,7 +203,8 @@ class AmxProduct {
   const int64_t block_;         // steps of k that are multiplied before the next ones
   const float* const whole_b_;  // a buffer of pack_matrix; null: B is packed here
   const bool in_c_;             // C has f32 in contiguous rows and takes the sums of each block
-  const bool in_place_a_;
+  const bool in_place_a_, packs_tiles_;
+  const int64_t tile_ld_;  // words from a row of tile_sums_ to the next
   float *const tile_sums_, *const packed_a_, *const packed_b_, *const span_sums_;
   int64_t n0_ = 0, nb_ = 0;  // a block of columns
   int64_t m0_ = 0, mb_ = 0;  // a span of rows

@@ -29,15 +29,15 @@
 //     sum is, there and in each later one of the k block, of which 32 steps have six; then each join of two blocks.
 //   - Bits of an operand that are below p are lost. All are there if it is 0 or at least 2^-103, but only 8 at 2^-126.
 //   - Each addition of a number that is not 0 may lose p once more: six for each step and twelve for each 32.
-// An element that comes out as infinity or NaN is computed once more by a chain, with its bound: so none overflows where
-// a chain would not, and operands that are infinities or NaNs do to C what they do in f32 (times a subnormal number
-// infinity may be NaN). No element's bits depend on other rows or columns.
+// An element that comes out as infinity or NaN is computed once more by a chain, with its bound: so none overflows
+// where a chain would not, and operands that are infinities or NaNs do to C what they do in f32 (times a subnormal
+// number infinity may be NaN). No element's bits depend on other rows or columns.
 //
 // In tiles the error is mostly half of that in vectors, because sums are rounded less often. It is above it where a few
 // products make up most of a sum (matmul_split_test.cc), and where operands or products are below 2^-102.
 //
-// f16 is widened to f32, exactly, and its products are exact there. A result of 16 bits is rounded once more, to nearest
-// even; in f16 a sum of 65520 or more becomes infinity.
+// f16 is widened to f32, exactly, and its products are exact there. A result of 16 bits is rounded once more, to
+// nearest even; in f16 a sum of 65520 or more becomes infinity.
 
 #include <cstddef>
 #include <cstdint>

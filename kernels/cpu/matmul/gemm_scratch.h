@@ -65,17 +65,14 @@ struct GemmScratch {
 //                    a span pass
 //   kSpanM, kBlockN  rows that are packed once for as many columns
 //   kReadsA          whether tiles may read A in place
-//   kSumWords        words for the sums of a tile
 //   kPackCost, kReadCost: see GemmTiles; measured
 struct AmxBf16Sizes {
-  static constexpr int64_t kSteps = 2, kPlanes = 1, kTileM = 32, kStripN = 6 * 48, kSpanM = 2048, kBlockN = 5 * kStripN,
-                           kSumWords = kTileM * kStripN;
+  static constexpr int64_t kSteps = 2, kPlanes = 1, kTileM = 32, kStripN = 6 * 48, kSpanM = 2048, kBlockN = 5 * kStripN;
   static constexpr bool kReadsA = true;
   static constexpr double kPackCost = 140, kReadCost = 45;
 };
 struct AmxF32Sizes {
-  static constexpr int64_t kSteps = 1, kPlanes = 3, kTileM = 32, kStripN = 4 * 48, kSpanM = 1024, kBlockN = 8 * kStripN,
-                           kSumWords = kTileM * kStripN;
+  static constexpr int64_t kSteps = 1, kPlanes = 3, kTileM = 32, kStripN = 4 * 48, kSpanM = 1024, kBlockN = 8 * kStripN;
   static constexpr bool kReadsA = false;
   static constexpr double kPackCost = 60, kReadCost = 60;
 };
@@ -97,12 +94,15 @@ struct AmxScratch {
     const int64_t steps = RoundUp(Smaller(k, kBlockWords * Sizes::kSteps), kGroupSteps);
     return rows * (steps / 2 * Sizes::kPlanes);
   }
-  static constexpr int64_t PackedAWords(int64_t m, int64_t k) {
-    return PackedWords(Smaller(RoundUp(m, Sizes::kTileM), Sizes::kSpanM), k);
+  // Rows of A are packed once for all strips of B; for a single one, tile by tile.
+  static constexpr bool PacksTiles(int64_t n) { return n <= Sizes::kStripN; }
+  static constexpr int64_t PackedAWords(int64_t m, int64_t n, int64_t k) {
+    return PackedWords(Smaller(RoundUp(m, Sizes::kTileM), PacksTiles(n) ? Sizes::kTileM : Sizes::kSpanM), k);
   }
-  static constexpr int64_t PackedBWords(int64_t n, int64_t k) {
-    return PackedWords(Smaller(RoundUp(n, kPanelColumns), Sizes::kStripN), k);
-  }
+  static constexpr int64_t StripColumns(int64_t n) { return Smaller(RoundUp(n, kPanelColumns), Sizes::kStripN); }
+  static constexpr int64_t PackedBWords(int64_t n, int64_t k) { return PackedWords(StripColumns(n), k); }
+  // The sums of a tile.
+  static constexpr int64_t SumWords(int64_t n) { return Sizes::kTileM * StripColumns(n); }
   // What is summed up over several blocks of k, where C is no place for it.
   static constexpr int64_t SpanWords(int64_t m, int64_t n, int64_t k, GemmSums sums) {
     if (sums == GemmSums::kInC || Words(k) <= kBlockWords) return 0;
@@ -119,7 +119,7 @@ struct AmxScratch {
   // See GemmTiles. Packed matrices of f32 are split too.
   static size_t AllWords(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
     const bool packs_b = !b_packed || Sizes::kPlanes > 1;
-    return static_cast<size_t>(Sizes::kSumWords + PackedAWords(m, k) + (packs_b ? PackedBWords(n, k) : 0) +
+    return static_cast<size_t>(SumWords(n) + PackedAWords(m, n, k) + (packs_b ? PackedBWords(n, k) : 0) +
                                SpanWords(m, n, k, sums));
   }
 };
