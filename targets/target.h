@@ -78,6 +78,7 @@ struct Target {
   bool has_epilogues = true;  // generated code that works on the result of a product may be part of its launch
   // Epilogues of kernels/registry/product_epilogue.h that a library computes with some products: `needs` says which.
   std::vector<std::string_view> library_epilogues = {};
+  bool splits_f32_products = true;  // `matmul` knows bf16x6, with which devices of some levels multiply f32 by bf16
   bool leaves_rows_out = true;  // code and kernels may take a count of rows that they read on the device
   std::optional<Packing> packing = {};
   std::optional<ProductAlignment> product_alignment = {};

@@ -52,6 +52,9 @@ absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options
     return absl::InvalidArgumentError(
         absl::StrCat("--map-weights: kernels of the target ", name,
                      " do not read mapped files; leave it out, and the weights are copied to the device"));
+  if (options.f32Products != "f32" && !target.splits_f32_products)
+    return absl::InvalidArgumentError(absl::StrCat("--f32-products ", options.f32Products, ": the target ", name,
+                                                   " has no such products; leave it out"));
   auto asked = options.levels.find(levels.flag);
   for (const auto &[flag, level] : options.levels)
     if (flag != levels.flag)

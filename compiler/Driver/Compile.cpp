@@ -159,6 +159,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   result.dtype = options.dtype;
   result.links = absl::StrJoin(options.links, ";");
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
+  result.splitsF32 = options.f32Products == "bf16x6";
   result.mapsWeights = options.mapsWeights;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;

@@ -77,6 +77,7 @@ struct CompileOptions {
   int64_t threads = 0;            // per rank; 0: as the program so far, or the processors of this process, divided
   uint64_t memoryLimit = 0;       // bytes; 0: none
   int64_t runsInFlight = 1;       // or 2: entries of kinds TrainStep and EvalStep overlap with the host
+  std::string f32Products = "f32"; // or "bf16x6": by six products of bf16, where the processor has AMX
   bool mapsWeights = false;       // weights are read in place from mapped files
   std::vector<std::string> links; // links that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 

@@ -46,6 +46,7 @@ static constexpr FlagUse kFlagUses[] = {
     {"--min-lr", kTrain, Phase::Train},
     // Programs say their seed from the first phase on.
     {"--seed", kAnyMode, Phase::Graph},
+    {"--f32-products", kAnyMode, Phase::Fuse},
     {"--no-codegen", kAnyMode, Phase::Codegen},
     {"--kernel-cache", kAnyMode, Phase::Codegen},
     {"--kernel-listing", kAnyMode, Phase::Codegen},

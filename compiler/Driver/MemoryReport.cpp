@@ -201,5 +201,10 @@ std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint
     }
   absl::StrAppend(&text, "kernels: ", generated, " generated (", hasCode ? formatBytes(code) : "without code", "), ",
                   plan.kernels.size() - generated, " registered\n");
+  int64_t split = llvm::count_if(plan.kernels, [](const auto &kernel) {
+    return llvm::any_of(kernel->attributes, [](const auto &attribute) { return attribute->name == "bf16x6"; });
+  });
+  if (split > 0)
+    absl::StrAppend(&text, split, " kernels of products of f32 may use six of bf16, where there is AMX\n");
   return text + describeMemory(plan, liveBytes, 8);
 }

@@ -163,7 +163,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("limit-rows", Phase::Fuse, "when groups are final: work on rows that nobody reads goes", true,
          [] { return createLimitRows(); });
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
-       [=] { return createSelectKernels(SelectKernelsOptions{options.threads}); });
+       [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.splitsF32}); });
 
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });

@@ -40,6 +40,8 @@ struct PipelineOptions {
   CodegenOptions codegen = defaultCodegen(targets::DefaultTarget());
   /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
   bool hasSmallSizes = false;
+  /// Six products of bf16 may take the place of one of f32.
+  bool splitsF32 = false;
   /// Weights are read in place from memory of the caller.
   bool mapsWeights = false;
   /// Names of optimisation steps to leave out.

@@ -248,6 +248,11 @@ void define(CLI::App &app, CommandLine &line) {
          "Threads per rank; 0: the processors of this machine, divided among the ranks; with --compile-from as before")
       ->check(isWholeNumber)
       ->capture_default_str();
+  app.add_option("--f32-products", o.f32Products,
+                 "How f32 is multiplied; bf16x6: on processors with AMX, by six products of bf16, which is faster and "
+                 "mostly more exact, but not for numbers below 2^-102")
+      ->check(CLI::IsMember(std::vector<std::string>{"f32", "bf16x6"}))
+      ->capture_default_str();
   app.add_option("--link", o.links,
                  "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
                  "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")

@@ -98,7 +98,7 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
     Signature own = signature;
     if (own.arguments.size() > kEpilogueOperands) own.arguments.resize(kEpilogueOperands);
     return CheckSignature(own, {{"A", Access::kRead, operands}, {"B", Access::kRead, operands}},
-                          {"batch", "m", "n", "k", "a_strides", "b_strides", "b_packed"});
+                          {"batch", "m", "n", "k", "a_strides", "b_strides", "b_packed", "bf16x6"});
   }
   const DType result = SumTypeOf(signature, 2, operands);
   if (result != DType::kF32 && accumulate) {
@@ -108,7 +108,8 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
                         {{"A", Access::kRead, operands},
                          {"B", Access::kRead, operands},
                          {"C", accumulate ? Access::kReadWrite : Access::kWrite, result}},
-                        {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"});
+                        {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed",
+                         "bf16x6"});
 }
 
 }  // namespace
@@ -122,8 +123,12 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
   }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.accumulate, Flag(signature, "accumulate"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b_packed, Flag(signature, "b_packed"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.bf16x6, Flag(signature, "bf16x6"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckTypes(signature, s.accumulate));
   s.operands = signature.arguments[0].dtype;
+  if (s.bf16x6 && s.operands != DType::kF32) {
+    return Refuse(signature, absl::StrCat("'bf16x6' is for operands of f32; 'A' is ", NameOf(s.operands)));
+  }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.batch, Extent(signature, "batch"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.m, Extent(signature, "m"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.n, Extent(signature, "n"));

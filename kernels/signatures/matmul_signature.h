@@ -16,6 +16,7 @@ struct MatmulShape {
   std::array<int64_t, 3> b;  // [batch, k, n]
   std::array<int64_t, 3> c;  // [batch, m, n]; as if C were dense where an epilogue takes its place
   bool accumulate;
+  bool bf16x6;     // of f32: six products of bf16 may take the place of one, where they are faster
   bool b_packed;   // B is a buffer of pack_matrix; its strides then mean nothing and are zero
   DType operands;  // one of types/computed_types.h
   DType result;    // f32 or that of the operands; f32 with an epilogue

@@ -143,12 +143,15 @@ def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
     becomes a call of a generated kernel whose body is kept for code generation. Equal kernels are declared once, however
     many layers call them. What remains of graph are reads, writes and reshapes.
 
-    A contraction whose dimensions cannot be expressed by strides is preceded by a transpose.
+    A contraction whose dimensions cannot be expressed by strides is preceded by a transpose. With `split-f32`, those of
+    f32 say that six products of bf16 may take their place.
 
     Diagnosed: an operation for which there is no kernel.
   }];
   let options = [
-    Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which scratch of kernels is sized">];
+    Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which scratch of kernels is sized">,
+    Option<"splitsF32", "split-f32", "bool", "false",
+           "Six products of bf16 may take the place of one of f32, where devices multiply bf16 so much faster">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
                            "::mlir::func::FuncDialect"];
 }

@@ -95,7 +95,7 @@ private:
       return success();
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
       if (graph::KernelModel model = graph::kernelThatLeavesRowsOut(fusion))
-        return callRegistered(op, model, withoutRows(model.kernelConfig(/*hasEpilogue=*/false)), kernels);
+        return callRegistered(op, model, withoutRows(configOf(model, /*hasEpilogue=*/false)), kernels);
       if (fusion.getEpilogue()) {
         auto kernel = kernels.withLibraryEpilogue(fusion);
         return failed(kernel) ? failure() : call(op, *kernel);
@@ -104,13 +104,24 @@ private:
       if (!contraction)
         return call(op, kernels.generated(fusion));
       auto kernel =
-          kernels.withEpilogue(fusion, contraction.kernelName(), contraction.kernelConfig(/*hasEpilogue=*/true));
+          kernels.withEpilogue(fusion, contraction.kernelName(), configOf(contraction, /*hasEpilogue=*/true));
       return failed(kernel) ? failure() : call(op, *kernel);
     }
     auto model = dyn_cast<graph::KernelModel>(op);
     if (!model)
       return op->emitOpError("has no kernel");
-    return callRegistered(op, model, model.kernelConfig(/*hasEpilogue=*/false), kernels);
+    return callRegistered(op, model, configOf(model, /*hasEpilogue=*/false), kernels);
+  }
+
+  /// Products of f32 say that products of bf16 may take their place.
+  DictionaryAttr configOf(graph::KernelModel model, bool hasEpilogue) {
+    DictionaryAttr config = model.kernelConfig(hasEpilogue);
+    auto product = dyn_cast<graph::DotGeneralOp>(model.getOperation());
+    if (!splitsF32 || !product || !graph::tensorType(product.getLhs()).getElementType().isF32())
+      return config;
+    NamedAttrList attributes(config);
+    attributes.set("bf16x6", Builder(&getContext()).getI64IntegerAttr(1));
+    return attributes.getDictionary(&getContext());
   }
 
   /// `op` has the operands and results of the call, and becomes one of the kernel of `model`.

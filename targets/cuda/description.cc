@@ -46,6 +46,7 @@ Target Describe() {
   for (const Card& card : kCards) target.levels.names.push_back(card.level);
   target.alignment = kAlignment;
   target.has_host_threads = false;
+  target.splits_f32_products = false;
   target.needs = &NeedsOf;
   target.argument_alignment = &AlignmentOf;
   target.computed_types = {ElementType::kF32, ElementType::kBF16};

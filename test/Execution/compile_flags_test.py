@@ -56,6 +56,7 @@ FLAGS = {
     "--decay-steps": ("one", [*COSINE, "9"], [*COSINE, "5"], "train"),
     "--min-lr": ("one", [*COSINE, "9", "--min-lr", "1e-4"], [*COSINE, "9"], "train"),
     "--seed": ("one", ["--seed", "3"], [], "graph"),
+    "--f32-products": ("one", ["--f32-products", "bf16x6"], [], "fuse"),
     "--no-codegen": ("code", ["--no-codegen"], [], "codegen"),
     "--kernel-cache": ("code", ["--kernel-cache", "{out}/cache"], [], "codegen"),
     "--kernel-listing": ("code", ["--kernel-listing", "{out}/listing"], [], "codegen"),

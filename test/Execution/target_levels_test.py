@@ -75,6 +75,21 @@ class TargetLevels(tools.ToolTest):
                 # Roundings to bf16 are what differs.
                 self.assertAlmostEqual(float(one["loss"]), float(other["loss"]), delta=2.0**-8 * float(one["loss"]))
 
+    def test_f32_by_six_products_of_bf16(self):
+        """A choice of the plan's, which changes results on AMX alone, by what f32 rounds away."""
+        for level in self.levels:
+            plain, split = (self.compile(name, "--f32-products", name, level=level) for name in ("f32", "bf16x6"))
+            self.assertIn("kernels of products of f32 may use six of bf16",
+                          tools.start("bowline-compile", tools.MODELS / "llama-tiny", *SHAPE, "--f32-products", "bf16x6",
+                                      "--report", "-o", split).stderr.decode())
+            one, other = self.losses(plain, level), self.losses(split, level)
+            if level.endswith("+amx"):
+                self.assertNotEqual(one, other)
+                for expected, loss in zip(one, other, strict=True):
+                    self.assertAlmostEqual(float(expected["loss"]), float(loss["loss"]), delta=2.0**-18 * float(expected["loss"]))
+            else:
+                self.assertEqual(one, other)
+
     def test_every_rank_has_the_level(self):
         plan = self.compile("ranks", "--mesh", "tp=2", level=self.levels[0])
         threads, native = self.losses(plan, self.levels[0]), self.losses(plan, self.levels[-1])

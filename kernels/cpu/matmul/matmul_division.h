@@ -47,8 +47,7 @@ MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int thr
 // Whether a machine with `isa` multiplies by AMX: a property of the whole product, so that its bits depend on nothing
 // else.
 inline bool IsForAmx(const MatmulShape& shape, Isa isa) {
-  const bool has_tiles =
-      shape.operands == DType::kBF16 || (shape.operands == DType::kF32 && shape.k >= kLeastStepsForAmx);
+  const bool has_tiles = shape.operands == DType::kBF16 || (shape.bf16x6 && shape.k >= kLeastStepsForAmx);
   return isa >= Isa::kAmx && has_tiles && shape.m >= kLeastForAmx && shape.n >= kLeastForAmx;
 }
 

@@ -242,7 +242,8 @@ TEST_P(KernelNeeds, OfProductsOfF32) {
             const Signature signature = {
                 "matmul",
                 {Int("batch", 1), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {0, k, 1}),
-                 packed ? Int("b_packed", 1) : Ints("b_strides", {0, n, 1}), Ints("c_strides", {0, n, 1})},
+                 packed ? Int("b_packed", 1) : Ints("b_strides", {0, n, 1}), Ints("c_strides", {0, n, 1}),
+                 Int("bf16x6", 1)},
                 {In({m, k}), In({packed ? PackedElements(k, n, DType::kF32) : k * n}), Out({m, n})},
                 threads};
             const auto scratch = CpuKernelScratch(signature, GetParam());

@@ -14,6 +14,7 @@ struct Problem {
   Strides a, b, c;
   int64_t a_size, b_size, c_size;
   bool accumulate = false;
+  bool bf16x6 = false;
 
   Signature Sign(int threads) const {
     Signature s{
@@ -23,6 +24,7 @@ struct Problem {
         {In({a_size}), In({b_size}), Out({c_size})},
         threads};
     if (accumulate) s.arguments[2].access = Access::kReadWrite;
+    if (bf16x6) s.attributes.push_back(Int("bf16x6", 1));
     return s;
   }
 };

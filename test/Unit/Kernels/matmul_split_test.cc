@@ -9,6 +9,13 @@
 namespace bowline::kernels::testing {
 namespace {
 
+Problem Split(Problem p) {
+  p.bf16x6 = true;
+  return p;
+}
+Problem SplitDense(int64_t batch, int64_t m, int64_t n, int64_t k) { return Split(Dense(batch, m, n, k)); }
+Problem SplitStrided(int64_t batch, int64_t m, int64_t n, int64_t k) { return Split(Strided(batch, m, n, k)); }
+
 constexpr double kUnit = 0x1p-24, kTiny = 0x1p-126;
 constexpr float kLargest = 3.40282347e38f;
 
@@ -115,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(Isa, MatmulSplitTest, AllIsas(), IsaName);
 
 TEST_P(MatmulSplitTest, IsWithinTheBoundForOddSizesAndAllOrders) {
   std::mt19937_64 random(61);
-  for (Problem dense : {Dense(1, 16, 16, 64), Dense(1, 17, 19, 65), Dense(2, 33, 50, 97), Dense(1, 67, 131, 257),
-                        Dense(1, 31, 211, 769), Dense(1, 18, 17, 1567), Strided(2, 35, 37, 99)}) {
+  for (Problem dense : {SplitDense(1, 16, 16, 64), SplitDense(1, 17, 19, 65), SplitDense(2, 33, 50, 97), SplitDense(1, 67, 131, 257),
+                        SplitDense(1, 31, 211, 769), SplitDense(1, 18, 17, 1567), SplitStrided(2, 35, 37, 99)}) {
     for (Problem& p : AllOrders(dense)) {
       if (dense.a[2] != 1) p = dense;
       for (bool accumulate : {false, true}) {
@@ -129,7 +136,7 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundForOddSizesAndAllOrders) {
 
 TEST_P(MatmulSplitTest, IsWithinTheBoundForTransposedResults) {
   std::mt19937_64 random(62);
-  Problem p = Dense(1, 45, 83, 1001);
+  Problem p = SplitDense(1, 45, 83, 1001);
   p.c = {0, 1, p.m};
   for (bool accumulate : {false, true}) {
     p.accumulate = accumulate;
@@ -140,14 +147,14 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundForTransposedResults) {
 TEST_P(MatmulSplitTest, IsWithinTheBoundOnRandomStrides) {
   std::mt19937_64 random(63);
   for (int i = 0; i < 60; ++i) {
-    const Problem p = RandomProblem(random);
+    const Problem p = Split(RandomProblem(random));
     Check(p, RandomFloats(random, p.a_size), RandomFloats(random, p.b_size), RandomFloats(random, p.c_size), 1 + i % 3);
   }
 }
 
 TEST_P(MatmulSplitTest, IsWithinTheBoundWhereOperandsAreScaledBadly) {
   std::mt19937_64 random(64);
-  for (const Problem& p : AllOrders(Dense(1, 49, 51, 321))) {
+  for (const Problem& p : AllOrders(SplitDense(1, 49, 51, 321))) {
     for (bool each : {false, true}) {
       Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size);
       // Rows of A or steps of k, by the order; steps of k or columns of B.
@@ -162,7 +169,7 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundWhereOperandsAreScaledBadly) {
 TEST_P(MatmulSplitTest, IsWithinTheBoundWhereSumsCancel) {
   std::mt19937_64 random(65);
   for (int64_t k : {64, 300, 1600}) {
-    for (const Problem& p : AllOrders(Dense(1, 33, 49, k))) {
+    for (const Problem& p : AllOrders(SplitDense(1, 33, 49, k))) {
       Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size);
       // The second half of k repeats the first, negated in A and a little larger in B.
       for (int64_t s = 0; s < k / 2; ++s) {
@@ -196,7 +203,7 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundForTinyNumbers) {
     }
     ExpectWithin(p, a, b, {}, c, PromiseOfTiles(p.k));
   };
-  for (const Problem& p : AllOrders(Dense(1, 35, 34, 131))) {
+  for (const Problem& p : AllOrders(SplitDense(1, 35, 34, 131))) {
     check(p, tiny(p.a_size, -149, -100), tiny(p.b_size, -20, 20));
     check(p, tiny(p.a_size, -20, 100), tiny(p.b_size, -149, -90));
     check(p, tiny(p.a_size, -70, -50), tiny(p.b_size, -75, -55));
@@ -208,7 +215,7 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundForTinyNumbers) {
 // Rounded to bf16 they would be infinities.
 TEST_P(MatmulSplitTest, TakesTheLargestNumbers) {
   std::mt19937_64 random(67);
-  for (const Problem& p : AllOrders(Dense(1, 34, 50, 96))) {
+  for (const Problem& p : AllOrders(SplitDense(1, 34, 50, 96))) {
     Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size, 0x1p-10f);
     for (int64_t i = 0; i < p.m; ++i) {
       for (int64_t s = i % 3; s < p.k; s += 3) {
@@ -217,7 +224,7 @@ TEST_P(MatmulSplitTest, TakesTheLargestNumbers) {
       }
     }
     Check(p, a, b);
-    Problem swapped = Dense(1, p.n, p.m, p.k);
+    Problem swapped = SplitDense(1, p.n, p.m, p.k);
     swapped.a = {0, p.b[2], p.b[1]};
     swapped.b = {0, p.a[2], p.a[1]};
     Check(swapped, b, a);
@@ -228,7 +235,7 @@ TEST_P(MatmulSplitTest, TakesTheLargestNumbers) {
 // and of odd steps by themselves where these have other signs.
 TEST_P(MatmulSplitTest, SumsOverflowOnlyWhereTheyAreTooLarge) {
   const float x = (1 + 0x1p-8f) * 0x1p60f;
-  for (const Problem& p : AllOrders(Dense(1, 37, 40, 64))) {
+  for (const Problem& p : AllOrders(SplitDense(1, 37, 40, 64))) {
     Floats a(p.a_size), b(p.b_size, x);
     const auto fill = [&](const std::function<double(int64_t i, int64_t s)>& part) {
       for (int64_t i = 0; i < p.m; ++i) {
@@ -264,7 +271,7 @@ TEST_P(MatmulSplitTest, KeepsInfinityAndNan) {
     for (const auto& [i, s] : places) x[i * stride + s * stride_k] = values[next++ % 5];
   };
   for (int64_t k : {70, 1001}) {
-    for (const Problem& p : AllOrders(Dense(1, 53, 100, k))) {
+    for (const Problem& p : AllOrders(SplitDense(1, 53, 100, k))) {
       for (bool zeros : {false, true}) {
         Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size);
         if (zeros) {
@@ -297,7 +304,7 @@ TEST_P(MatmulSplitTest, KeepsInfinityAndNan) {
 TEST_P(MatmulSplitTest, ElementsDoNotDependOnOthers) {
   std::mt19937_64 random(74);
   for (const float magnitude : {1.0f, 0x1p-110f}) {
-    for (const Problem& p : AllOrders(Dense(1, 40, 52, 130))) {
+    for (const Problem& p : AllOrders(SplitDense(1, 40, 52, 130))) {
       SCOPED_TRACE(Name(p));
       const Floats a = RandomFloats(random, p.a_size, magnitude), b = RandomFloats(random, p.b_size);
       Floats a_special = a, b_special = b;
@@ -329,7 +336,7 @@ void StoreTile(void* const* arguments, const float* tile, int64_t stride, int64_
 
 TEST_P(MatmulSplitTest, IsWithinTheBoundWithEpiloguesAndPackedOperands) {
   std::mt19937_64 random(69);
-  for (const Problem& dense : {Dense(1, 50, 70, 90), Dense(1, 19, 201, 1551), Dense(1, 40, 49, 769)}) {
+  for (const Problem& dense : {SplitDense(1, 50, 70, 90), SplitDense(1, 19, 201, 1551), SplitDense(1, 40, 49, 769)}) {
     for (const Problem& p : AllOrders(dense)) {
       SCOPED_TRACE(Name(p));
       for (bool special : {false, true}) {
@@ -339,6 +346,7 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundWithEpiloguesAndPackedOperands) {
         columns = p.n;
         Signature epilogue = p.Sign(2);
         epilogue.attributes.resize(6);  // without c_strides and accumulate
+        epilogue.attributes.push_back(Int("bf16x6", 1));
         epilogue.has_epilogue = true;
         epilogue.epilogue = &StoreTile;
         RunKernel(epilogue, {a.data(), b.data(), c.data()});
@@ -412,7 +420,7 @@ void ExpectBitsOfSlices(const Problem& p, DType dtype, const std::vector<std::ar
 
 // Beyond a span of rows, a block of columns and a block of k.
 TEST_P(MatmulSplitTest, SlicesHaveTheBitsOfTheWhole) {
-  const Problem dense = Dense(1, 1107, 1601, 801);
+  const Problem dense = SplitDense(1, 1107, 1601, 801);
   for (Problem p : {dense, Ordered(dense, true, true)}) {
     SCOPED_TRACE(Name(p));
     p.accumulate = p.a[2] != 1;
@@ -480,7 +488,7 @@ TEST(MatmulSplitError, IsNotAboveThatOfVectors) {
     for (int64_t k : {64, 65, 96, 100, 128, 200, 256, 384, 512, 767, 768, 769, 1000, 1536, 2048, 3072}) {
       for (uint64_t seed : {71, 72, 73}) {
         std::mt19937_64 random(seed);
-        const Problem p = Ordered(Dense(1, 48, 48, k), false, true);
+        const Problem p = Ordered(SplitDense(1, 48, 48, k), false, true);
         Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size);
         change(random, p, a);
         change(random, p, b);

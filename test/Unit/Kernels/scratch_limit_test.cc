@@ -66,7 +66,7 @@ TEST_F(ScratchLimit, ProductsOfF32) {
       const int64_t m = 300, n = 240;
       Signature signature = {"matmul",
                              {Int("batch", 1), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {0, k, 1}),
-                              Ints("c_strides", {0, n, 1})},
+                              Ints("c_strides", {0, n, 1}), Int("bf16x6", 1)},
                              {In({m, k}), In({k, n}), Out({m, n})},
                              2};
       signature.attributes.push_back(packed ? Int("b_packed", 1) : Ints("b_strides", {0, n, 1}));
