@@ -321,9 +321,9 @@ void Register() {
       }
     }
     // SmolLM2's products.
-    constexpr int64_t kWeights[][2] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
+    constexpr int64_t kWeights[][2] = {{576, 576}, {1536, 576}, {576, 1536}, {4096, 4096}, {49152, 576}};
     for (const auto& [n, k] : kWeights) {
-      for (const int64_t m : {1, 2, 4, 8, 16, 64, 512}) {
+      for (const int64_t m : {1, 2, 4, 8, 16, 32, 64, 128, 512}) {
         for (const DType x : {DType::kF32, DType::kBF16}) {
           for (const DType type : {x, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K}) {
             if (k % InfoOf(type).block_elements != 0) continue;

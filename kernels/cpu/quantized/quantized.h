@@ -4,16 +4,20 @@
 // How products with matrices of blocks are computed. Weights are decoded as types/block_formats.h says.
 //
 // Bits of a result depend on its row of x, its row of weights, the instruction set, and whether there are few rows of x
-// (kFewRows) or more; not on how many there are, nor on threads.
+// (kFewRows), some (kSomeRows) or more; not on how many there are, nor on threads.
 //
-// With AVX512-VNNI they are products of integers. A group of x, which is the elements that share a scale of the
-// weights, is rounded to integers of 16 bits times a scale of its own, max |x| / 32767; sums over a group are exact,
-// and are added up in f32. A row is multiplied in f32 instead, as few rows are without VNNI, if max |x| of one of its
-// groups is beyond [2^-100, 2^64) and not zero, which is so where an element is infinite or no number. Few rows
+// With AMX more than some rows of f32 are split (split_tiles.h): an element of x, and one of the decoded weights, is
+// the sum of two numbers of bf16 and a rest that is left out, x1 + x2 and w1 + w2, and x1 w1 + x1 w2 + x2 w1 is summed
+// up. A row is multiplied in f32 instead as below, where a group has 32 elements in all formats.
+//
+// Otherwise, with AVX512-VNNI, they are products of integers. A group of x, which is the elements that share a scale of
+// the weights, is rounded to integers of 16 bits times a scale of its own, max |x| / 32767; sums over a group are
+// exact, and are added up in f32. A row is multiplied in f32 instead, as few rows are without VNNI, if max |x| of one
+// of its groups is beyond [2^-100, 2^64) and not zero, which is so where an element is infinite or no number. Few rows
 // multiply blocks as they are decoded in registers (integer_products.h), more of them tiles (integer_tiles.h), for
 // which blocks are decoded to memory.
 //
-// Without it, and where more rows of x are bf16:
+// Without either, and where more rows of x are bf16:
 // - Few rows multiply blocks as they are decoded in registers: each element of the result is the sum of the lanes of a
 //   vector, each lane a chain of multiply-adds of f32 in ascending k.
 // - More rows multiply strips of weights that are decoded to memory first, by the tiles of the dense product (gemm.h),
@@ -32,8 +36,15 @@
 // rounded to f32 and multiplied with the scale of x; then as many multiply-adds as there are groups, at most k / 16, or
 // k / 32 for scales and as many for offsets, side by side in few rows; and two additions of lanes.
 //
-// Results below 2^-126 may be lost in each step of either, which adds k 2^-126. Scales of weights that are infinite or
-// no number give results that are one of the two.
+// Split it differs by at most sum_k (2^-15 (1 + 2^-8) |x| |w| + 2^-25 max |x| (|scale q| + |offset|)) + g(k / 4 + 32)
+// sum_k |x| (|scale q| + |offset|), with max |x| of the group: the rests are at most 2^-17 of x and of w, x2 w2 is at
+// most 2^-16 of x w, and tiles take parts of x below 2^-126 for zero. Weights are multiples of 2^-24, and so are their
+// parts. Three products pass 32 additions of a register, and then one for each 32 elements each; what exceeds these
+// numbers allows for |x1| and |x2| that add up to more than |x|. Of random elements it differs by a fifth of what
+// integers do.
+//
+// Results below 2^-126 may be lost in each step of any, which adds k 2^-126, or 3 k 2^-126 where x is split. Scales of
+// weights that are infinite or no number give results that are one of the two.
 
 #include <cstdint>
 

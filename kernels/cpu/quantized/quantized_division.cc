@@ -5,13 +5,15 @@
 #include "kernels/cpu/kernel_needs.h"
 #include "kernels/cpu/matmul/gemm_tiles.h"
 #include "kernels/cpu/quantized/integer_tiles.h"
+#include "kernels/cpu/quantized/split_tiles.h"
 #include "kernels/signatures/quantized_signature.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
 
-int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
 
 // Of elements of a type, in whole cache lines.
 size_t BytesFor(int64_t elements, ElementType type) {
@@ -36,12 +38,14 @@ size_t RecordsBytes(const QuantizedMatmulShape& shape) {
 
 }  // namespace
 
-QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa isa, bool plain) {
+QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, int threads, Isa isa, bool plain) {
   const GemmLevel& level = GemmLevelOf(isa);
   const int64_t k = shape.weights.columns, n = shape.weights.rows;
   QuantizedDivision division = {};
   division.few = shape.m <= kFewRows;
-  division.integers = !plain && isa >= Isa::kAvx512Bf16 && (division.few || shape.x == ElementType::kF32);
+  division.split = !plain && isa >= Isa::kAmx && shape.m > kSomeRows && shape.x == ElementType::kF32;
+  division.integers =
+      !plain && isa >= Isa::kAvx512Bf16 && !division.split && (division.few || shape.x == ElementType::kF32);
   division.amx = !plain && isa >= Isa::kAmx && !division.few && shape.x == ElementType::kBF16;
   division.operands =
       !division.few && shape.x == ElementType::kBF16 && level.bf16_pairs ? ElementType::kBF16 : ElementType::kF32;
@@ -49,6 +53,19 @@ QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa i
   if (division.integers) {
     division.records_bytes = RecordsBytes(shape);
     division.rounded_bytes = BytesFor(shape.m, ElementType::kU8);
+  }
+  if (division.split) {
+    using Sizes = SplitTileSizes;
+    const int64_t rows = RoundUp(shape.m, Sizes::kExtent);
+    division.records_bytes = static_cast<size_t>(rows / Sizes::kExtent * (k / Sizes::kSteps) * Sizes::kGroupBytes);
+    division.rounded_bytes = BytesFor(shape.m, ElementType::kU8);
+    // Equal ones, as wide as may be, for x is read once for each, but two or more for each thread.
+    const int64_t most = std::clamp(n / (2 * threads), 4 * Sizes::kExtent, Sizes::kStrip);
+    division.strip = RoundUp(CeilDiv(n, CeilDiv(n, most)), 2 * Sizes::kExtent);
+    division.thread_bytes =
+        static_cast<size_t>(Sizes::kStripBytes) +
+        sizeof(float) * static_cast<size_t>(division.strip * std::min(RoundUp(rows, 2 * Sizes::kExtent), Sizes::kSpan));
+    return division;
   }
   if (division.few) {
     constexpr int64_t kRows = 16;
@@ -76,7 +93,7 @@ QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa i
 
 absl::StatusOr<size_t> QuantizedMatmulScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const QuantizedMatmulShape shape, ParseQuantizedMatmul(signature));
-  return DivideQuantizedMatmul(shape, isa, /*plain=*/false).ScratchBytes(signature.threads);
+  return DivideQuantizedMatmul(shape, signature.threads, isa, /*plain=*/false).ScratchBytes(signature.threads);
 }
 
 absl::StatusOr<size_t> QuantizedGatherScratch(const Signature& signature, Isa) {

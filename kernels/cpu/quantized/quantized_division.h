@@ -13,15 +13,18 @@ namespace bowline::kernels {
 
 // Rows of x that multiply blocks as they are decoded.
 inline constexpr int64_t kFewRows = 8;
+// More rows of f32 than these are split where there is AMX.
+inline constexpr int64_t kSomeRows = 48;
 
 struct QuantizedDivision {
   bool few;              // see kFewRows
   bool integers;         // x and weights are multiplied as integers
-  bool amx;              // or by the tiles of AMX
+  bool split;            // or as two numbers of bf16 each, by the tiles of AMX (split_tiles.h)
+  bool amx;              // or by the dense product of AMX
   ElementType operands;  // that are multiplied
   int64_t strip;         // rows of weights that one thread multiplies at a time
   size_t x_bytes;        // workspace for x, where its type is another one than that of the operands
-  size_t records_bytes;  // workspace for x as integers, behind x
+  size_t records_bytes;  // workspace for x as integers or split, behind x
   size_t rounded_bytes;  // and for which rows are
   size_t weights_bytes;  // workspace of a thread, for a strip of weights
   size_t thread_bytes;   // workspace of a thread, of which the product's is behind the weights
@@ -31,7 +34,7 @@ struct QuantizedDivision {
   }
 };
 // `plain`: neither as integers nor by AMX, in the workspace that lesser processors have for it.
-QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, Isa isa, bool plain);
+QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, int threads, Isa isa, bool plain);
 
 }  // namespace bowline::kernels
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/quantized/integer_tiles.h"
 #include "kernels/cpu/quantized/quantized.h"
 #include "kernels/cpu/quantized/quantized_division.h"
+#include "kernels/cpu/quantized/split_tiles.h"
 #include "kernels/signatures/quantized_signature.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -22,10 +23,10 @@ const GemmFunctions& SelectGemm(const QuantizedDivision& division) {
 // A piece of work is a strip of rows of the weights, with all rows of x.
 class QuantizedMatmul : public Kernel {
  public:
-  QuantizedMatmul(const QuantizedMatmulShape& shape, int threads, bool plain)
+  QuantizedMatmul(const QuantizedMatmulShape& shape, int threads, Isa isa, bool plain)
       : shape_(shape),
         table_(BOWLINE_SELECT_ISA(kQuantized)),
-        division_(DivideQuantizedMatmul(shape, ActiveIsa(), plain)),
+        division_(DivideQuantizedMatmul(shape, threads, isa, plain)),
         gemm_(SelectGemm(division_)),
         threads_(threads),
         loop_(threads),
@@ -44,6 +45,11 @@ class QuantizedMatmul : public Kernel {
     char* out = static_cast<char*>(arguments[2]);
     const int64_t strips = (weights.rows + division_.strip - 1) / division_.strip;
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
+    if (division_.split) {
+      RunSplit(static_cast<const float*>(x), blocks, strips, static_cast<char*>(scratch),
+               reinterpret_cast<float*>(out));
+      return;
+    }
     if (division_.integers) {
       RunIntegers(static_cast<const float*>(x), blocks, strips, static_cast<char*>(scratch) + division_.x_bytes, out);
       return;
@@ -72,6 +78,24 @@ class QuantizedMatmul : public Kernel {
   }
 
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
+  void RunSplit(const float* x, const uint8_t* blocks, int64_t strips, char* scratch, float* out) const {
+    uint8_t* const planes = reinterpret_cast<uint8_t*>(scratch);
+    uint8_t* const split_rows = planes + division_.records_bytes;
+    uint8_t* const own = split_rows + division_.rounded_bytes;
+    constexpr int64_t kRows = SplitTileSizes::kExtent;
+    round_loop_.Run(
+        (shape_.m + kRows - 1) / kRows, 0.4 * static_cast<double>(kRows * shape_.weights.columns),
+        [&](int64_t begin, int64_t end) { isa_amx::kSplitTiles.split(shape_, x, begin, end, planes, split_rows); });
+    loop_.RunMembers(strips, [&](int member, int64_t begin, int64_t end) {
+      for (int64_t strip = begin; strip < end; ++strip) {
+        const int64_t first = strip * division_.strip, last = std::min(first + division_.strip, shape_.weights.rows);
+        isa_amx::kSplitTiles.multiply(shape_, planes, blocks, first, last,
+                                      own + static_cast<size_t>(member) * division_.thread_bytes, out);
+        MultiplyOthers(x, split_rows, blocks, first, last, reinterpret_cast<char*>(out));
+      }
+    });
+  }
+
   void RunIntegers(const float* x, const uint8_t* blocks, int64_t strips, char* scratch, char* out) const {
     uint8_t* const records = reinterpret_cast<uint8_t*>(scratch);
     uint8_t* const rounded = records + division_.records_bytes;
@@ -130,9 +154,13 @@ class QuantizedMatmul : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const QuantizedMatmulShape shape, ParseQuantizedMatmul(signature));
-  auto kernel = std::make_unique<QuantizedMatmul>(shape, signature.threads, /*plain=*/false);
-  if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
-  return std::make_unique<QuantizedMatmul>(shape, signature.threads, /*plain=*/true);
+  // Plans for lesser processors may have no room for what this one needs.
+  for (const Isa isa : {Isa::kAmx, Isa::kAvx512Bf16}) {
+    auto kernel =
+        std::make_unique<QuantizedMatmul>(shape, signature.threads, std::min(isa, ActiveIsa()), /*plain=*/false);
+    if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
+  }
+  return std::make_unique<QuantizedMatmul>(shape, signature.threads, ActiveIsa(), /*plain=*/true);
 }
 
 }  // namespace

@@ -61,15 +61,18 @@ Stored Multiply(const Product& p, Stored x, Bytes weights, int threads = 1) {
   return out;
 }
 
-// Elements of x that are rounded to integers with one scale.
-int64_t GroupOf(DType format) { return format == DType::kQ6_K ? 16 : 32; }
+// Whether rows of x are split to numbers of bf16.
+bool Splits(const Product& p) { return ActiveIsa() >= Isa::kAmx && p.m > kSomeRows && p.x == DType::kF32; }
 
-// Whether row i of x is multiplied as integers.
+// Elements of x that are rounded to integers with one scale, or split together.
+int64_t GroupOf(const Product& p) { return p.format == DType::kQ6_K && !Splits(p) ? 16 : 32; }
+
+// Whether row i of x is multiplied as integers, or split.
 bool IsRounded(const Product& p, const std::vector<double>& x, int64_t i) {
   if (ActiveIsa() < Isa::kAvx512Bf16 || (p.m > kFewRows && p.x == DType::kBF16)) return false;
-  for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p.format)) {
+  for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p)) {
     double largest = 0;
-    for (int64_t k = begin; k < begin + GroupOf(p.format); ++k) {
+    for (int64_t k = begin; k < begin + GroupOf(p); ++k) {
       if (!(std::abs(x[i * p.K() + k]) < 0x1p64)) return false;
       largest = std::max(largest, std::abs(x[i * p.K() + k]));
     }
@@ -78,18 +81,24 @@ bool IsRounded(const Product& p, const std::vector<double>& x, int64_t i) {
   return true;
 }
 
-// The most that an element differs by, if row i of x is multiplied as integers.
+// The most that an element differs by, if row i of x is multiplied as integers, or split.
 double IntegerBound(const Product& p, const std::vector<double>& x, const std::vector<reference::Weight>& weights,
                     int64_t i, int64_t n) {
-  const double roundings = (static_cast<double>(p.K()) / 16 + 8) * 0x1p-24;
+  const double roundings = (static_cast<double>(p.K()) / (Splits(p) ? 4 : 16) + (Splits(p) ? 32 : 8)) * 0x1p-24;
   double of_x = 0, of_sums = 0;
-  for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p.format)) {
+  for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p)) {
     double largest = 0;
-    for (int64_t k = begin; k < begin + GroupOf(p.format); ++k) {
+    for (int64_t k = begin; k < begin + GroupOf(p); ++k) {
       largest = std::max(largest, std::abs(x[i * p.K() + k]));
     }
-    for (int64_t k = begin; k < begin + GroupOf(p.format); ++k) {
+    for (int64_t k = begin; k < begin + GroupOf(p); ++k) {
       const reference::Weight& w = weights[n * p.K() + k];
+      if (Splits(p)) {
+        const double product = std::abs(x[i * p.K() + k]) * w.Magnitude();
+        of_x += 0x1.01p-15 * std::abs(x[i * p.K() + k] * w.Value()) + 0x1p-25 * largest * w.Magnitude();
+        of_sums += product;
+        continue;
+      }
       of_x += largest / 65534 * std::abs(w.Value());
       of_sums += (std::abs(x[i * p.K() + k]) + largest / 65534) * w.Magnitude();
     }
@@ -105,7 +114,7 @@ void ExpectAgreement(const Product& p, const Stored& actual, const Stored& x, co
   const bool rounds_weights = p.m > kFewRows && p.x == DType::kBF16 && ActiveIsa() >= Isa::kAvx512Bf16;
   const double roundings = static_cast<double>(p.K() + 4 + (p.K() + 767) / 768) * 0x1p-24;
   const double relative = roundings / (1 - roundings) + (rounds_weights ? 0x1p-8 : 0);
-  const double subnormal = static_cast<double>(p.K()) * 0x1p-126;
+  const double subnormal = static_cast<double>((Splits(p) ? 3 : 1) * p.K()) * 0x1p-126;
   const Floats values = actual.Values();
   const std::vector<double> of_x = x.Doubles();
   std::vector<bool> rounded(p.m);
@@ -131,7 +140,8 @@ TEST_P(QuantizedTest, ProductsAgreeAndAreTheSameForEveryNumberOfThreads) {
   std::mt19937_64 random(1);
   for (const DType format : kFormats) {
     const bool large = InfoOf(format).block_elements == 256;
-    for (const int64_t m : {1, 2, 3, 4, 5, 7, 8, 9, 17, 64, 65}) {
+    for (const int64_t m : {1, 2, 3, 4, 5, 7, 8, 9, 17, 49, 64, 65, 530}) {
+      if (m > 500 && format != DType::kQ4_1 && format != DType::kQ4_K) continue;  // the reference is slow
       for (int i = 0; i < 4; ++i) {
         Product p{format, m, 1 + static_cast<int64_t>(random() % (i == 3 ? 500 : 70)),
                   1 + static_cast<int64_t>(random() % (large ? 4 : 30))};
@@ -148,11 +158,12 @@ TEST_P(QuantizedTest, ProductsAgreeAndAreTheSameForEveryNumberOfThreads) {
   }
 }
 
-// Between few rows, and between more, the result of a row does not depend on how many rows there are.
+// Between few rows, between some, and between more, the result of a row does not depend on how many rows there are.
 TEST_P(QuantizedTest, RowsDoNotDependOnOthers) {
   std::mt19937_64 random(2);
   for (const DType format : kFormats) {
-    for (const auto& [most, least] : {std::pair<int64_t, int64_t>{kFewRows, 1}, {40, kFewRows + 1}}) {
+    for (const auto& [most, least] :
+         {std::pair<int64_t, int64_t>{kFewRows, 1}, {kSomeRows, kFewRows + 1}, {70, kSomeRows + 1}}) {
       for (const DType type : {DType::kF32, DType::kBF16}) {
         Product p{format, most, 37, 3, type, type};
         SCOPED_TRACE(p.Text());
@@ -238,7 +249,7 @@ TEST(QuantizedGather, IdsOutOfRangeCountAsTheNearest) {
 TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
   std::mt19937_64 random(5);
   for (const DType format : kFormats) {
-    for (const int64_t m : {1, 3, 8, 20}) {
+    for (const int64_t m : {int64_t{1}, int64_t{3}, int64_t{8}, int64_t{20}, kSomeRows + 1}) {
       const Product p{format, m, 21, 19};
       const Stored x(DType::kF32, Floats(m * p.K(), 1.0f));
       Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
@@ -259,7 +270,7 @@ TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
 TEST_P(QuantizedTest, RowsOfAllMagnitudes) {
   std::mt19937_64 random(6);
   for (const DType format : kFormats)
-    for (const int64_t m : {kFewRows, kFewRows + 5}) {
+    for (const int64_t m : {kFewRows, kFewRows + 5, kSomeRows + 3}) {
       Product p{format, m, 11, InfoOf(format).block_elements == 256 ? 2 : 9};
       const Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
       Floats x = RandomFloats(random, p.m * p.K());
@@ -321,7 +332,7 @@ TEST(QuantizedScratch, WithoutRoomProductsAreThoseOfLesserProcessors) {
         const bool pairs = type == DType::kBF16 && m > kFewRows;
         LimitIsaForTesting(Isa::kAvx512Bf16);
         signature.scratch_limit =
-            DivideQuantizedMatmul(*ParseQuantizedMatmul(signature), ActiveIsa(), /*plain=*/true).ScratchBytes(2);
+            DivideQuantizedMatmul(*ParseQuantizedMatmul(signature), 2, ActiveIsa(), /*plain=*/true).ScratchBytes(2);
         if (!pairs) LimitIsaForTesting(Isa::kAvx512);
         const Stored expected = run();
         LimitIsaForTesting(kBestIsa);
@@ -329,6 +340,29 @@ TEST(QuantizedScratch, WithoutRoomProductsAreThoseOfLesserProcessors) {
         EXPECT_TRUE(run() == expected) << p.Text();
       }
     }
+  }
+}
+
+// Nor is what processors without AMX need room for rows that are split.
+TEST(QuantizedScratch, WithoutRoomForSplitRowsTheyAreIntegers) {
+  std::mt19937_64 random(8);
+  for (const DType format : kFormats) {
+    const Product p{format, kSomeRows + 2, 30, 3};
+    Stored x = RandomStored(random, p.x, p.m * p.K());
+    Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
+    Signature signature = p.Sign(2);
+    const auto run = [&] {
+      Stored out = Unwritten(p.out, p.m * p.n);
+      RunKernel(signature, {x.data(), weights.data(), out.data()});
+      return out;
+    };
+    LimitIsaForTesting(Isa::kAvx512Bf16);
+    signature.scratch_limit =
+        DivideQuantizedMatmul(*ParseQuantizedMatmul(signature), 2, ActiveIsa(), /*plain=*/false).ScratchBytes(2);
+    const Stored expected = run();
+    LimitIsaForTesting(kBestIsa);
+    EXPECT_EQ((*CreateKernel(signature))->ScratchBytes(), signature.scratch_limit) << p.Text();
+    EXPECT_TRUE(run() == expected) << p.Text();
   }
 }
 
