@@ -79,7 +79,7 @@ struct Target {
   // Epilogues of kernels/registry/product_epilogue.h that a library computes with some products: `needs` says which.
   std::vector<std::string_view> library_epilogues = {};
   bool splits_f32_products = true;  // `matmul` knows bf16x6, with which devices of some levels multiply f32 by bf16
-  bool leaves_rows_out = true;  // code and kernels may take a count of rows that they read on the device
+  bool leaves_rows_out = true;      // code and kernels may take a count of rows that they read on the device
   std::optional<Packing> packing = {};
   std::optional<ProductAlignment> product_alignment = {};
   int64_t loss_tile_bytes = int64_t{1} << 26;  // bytes of logits that exist at one time

@@ -50,11 +50,11 @@ struct CompileOptions {
   int64_t seq = 0;   // positions per sequence; a .mlir file has its own
   // Of serving. 0: as many as fit.
   std::vector<int64_t> buckets = {1, 2, 4, 8, 16, 32, 64}; // tokens of the steps, ascending
-  int64_t maxBatch = 64;                     // sequences of a step
-  int64_t maxContext = 0;                    // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
-  int64_t blockTokens = 16;                  // tokens of a block of the cache
-  int64_t cacheBlocks = 0; // without the one that holds nothing; 0: for maxBatch contexts within kDefaultCacheBytes
-  uint64_t cacheBytes = 0; // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
+  int64_t maxBatch = 64;                                   // sequences of a step
+  int64_t maxContext = 0;   // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
+  int64_t blockTokens = 16; // tokens of a block of the cache
+  int64_t cacheBlocks = 0;  // without the one that holds nothing; 0: for maxBatch contexts within kDefaultCacheBytes
+  uint64_t cacheBytes = 0;  // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
   std::string cacheType = "f32"; // elements of the cache (types/computed_types.h)
   // Of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the type that is computed in.
   std::string weightsType = "as-stored";
@@ -73,13 +73,13 @@ struct CompileOptions {
   bool codegen = true; // false: plans can be checked and simulated, but not run
   std::string target;  // one of targets::AllTargets(); empty: that of the program so far, or else the default one
   std::map<std::string, std::string, std::less<>> levels; // key: flag (targets::Levels) that was given
-  std::string kernelCache;        // folder of compiled kernels; empty: none. Plans are the same with and without
-  int64_t threads = 0;            // per rank; 0: as the program so far, or the processors of this process, divided
-  uint64_t memoryLimit = 0;       // bytes; 0: none
-  int64_t runsInFlight = 1;       // or 2: entries of kinds TrainStep and EvalStep overlap with the host
+  std::string kernelCache;         // folder of compiled kernels; empty: none. Plans are the same with and without
+  int64_t threads = 0;             // per rank; 0: as the program so far, or the processors of this process, divided
+  uint64_t memoryLimit = 0;        // bytes; 0: none
+  int64_t runsInFlight = 1;        // or 2: entries of kinds TrainStep and EvalStep overlap with the host
   std::string f32Products = "f32"; // or "bf16x6": by six products of bf16, where the processor has AMX
-  bool mapsWeights = false;       // weights are read in place from mapped files
-  std::vector<std::string> links; // links that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
+  bool mapsWeights = false;        // weights are read in place from mapped files
+  std::vector<std::string> links;  // links that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase
   Phase to = Phase::Plan;

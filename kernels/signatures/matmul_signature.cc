@@ -104,12 +104,12 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
   if (result != DType::kF32 && accumulate) {
     return Refuse(signature, absl::StrCat("accumulates in f32 only; 'C' is ", NameOf(result)));
   }
-  return CheckSignature(signature,
-                        {{"A", Access::kRead, operands},
-                         {"B", Access::kRead, operands},
-                         {"C", accumulate ? Access::kReadWrite : Access::kWrite, result}},
-                        {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed",
-                         "bf16x6"});
+  return CheckSignature(
+      signature,
+      {{"A", Access::kRead, operands},
+       {"B", Access::kRead, operands},
+       {"C", accumulate ? Access::kReadWrite : Access::kWrite, result}},
+      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed", "bf16x6"});
 }
 
 }  // namespace

@@ -103,8 +103,7 @@ private:
       auto contraction = dyn_cast_or_null<graph::KernelModel>(fusion.getContraction());
       if (!contraction)
         return call(op, kernels.generated(fusion));
-      auto kernel =
-          kernels.withEpilogue(fusion, contraction.kernelName(), configOf(contraction, /*hasEpilogue=*/true));
+      auto kernel = kernels.withEpilogue(fusion, contraction.kernelName(), configOf(contraction, /*hasEpilogue=*/true));
       return failed(kernel) ? failure() : call(op, *kernel);
     }
     auto model = dyn_cast<graph::KernelModel>(op);

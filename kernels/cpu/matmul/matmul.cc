@@ -169,7 +169,8 @@ KernelDefinition MatmulDefinition() {
       "matmul",
       "C[b,m,n] (+)= sum_k A[b,m,k] B[b,k,n], arguments A, B, C; A and B of one floating-point type, C f32 or, without "
       "accumulate, of that type; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
-      "[b,m,n] in elements, optional accumulate, and bf16x6: f32 may be multiplied by six products of bf16; with an epilogue (batch 1) its extras and outputs take the place of "
+      "[b,m,n] in elements, optional accumulate, and bf16x6: f32 may be multiplied by six products of bf16; with an "
+      "epilogue (batch 1) its extras and outputs take the place of "
       "C; with b_packed (batch 1, m and n at least 2, rows of C contiguous) B is what pack_matrix made of it; same "
       "bits with it and without, and for every number of threads",
       &Create,

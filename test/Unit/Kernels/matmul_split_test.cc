@@ -122,8 +122,9 @@ INSTANTIATE_TEST_SUITE_P(Isa, MatmulSplitTest, AllIsas(), IsaName);
 
 TEST_P(MatmulSplitTest, IsWithinTheBoundForOddSizesAndAllOrders) {
   std::mt19937_64 random(61);
-  for (Problem dense : {SplitDense(1, 16, 16, 64), SplitDense(1, 17, 19, 65), SplitDense(2, 33, 50, 97), SplitDense(1, 67, 131, 257),
-                        SplitDense(1, 31, 211, 769), SplitDense(1, 18, 17, 1567), SplitStrided(2, 35, 37, 99)}) {
+  for (Problem dense :
+       {SplitDense(1, 16, 16, 64), SplitDense(1, 17, 19, 65), SplitDense(2, 33, 50, 97), SplitDense(1, 67, 131, 257),
+        SplitDense(1, 31, 211, 769), SplitDense(1, 18, 17, 1567), SplitStrided(2, 35, 37, 99)}) {
     for (Problem& p : AllOrders(dense)) {
       if (dense.a[2] != 1) p = dense;
       for (bool accumulate : {false, true}) {
