@@ -18,8 +18,8 @@
 // steps and those of odd ones of each 32 steps of a k block by themselves, then both to the sum: other bits, no longer
 // a chain, and the same bound.
 //
-// AMX multiplies f32, too, by six products of bf16 (amx_split.h) where the product has at least 16 rows, 16 columns and
-// 64 steps. There an element differs from S by at most
+// AMX multiplies f32, too, by six products of bf16 (amx_split.h) where the signature allows it (bf16x6) and the product
+// has at least 16 rows, 16 columns and 64 steps. There an element differs from S by at most
 //   e (|c0| + sum_k |A B|) + (sum_k (|A| + |B|) + 7 k) p,
 //   e = (1 + 2^-6 + 2^-13) g(16 + 6 ceil(min(k, 768) / 32) + ceil(k / 768)) + 1.01 u
 // e is less than the promise of a chain from k = 23 on, and about half of it at 64. Its parts:
