@@ -1,6 +1,7 @@
 // Products of f32 that AMX computes in bf16 (kernels/cpu/matmul/amx_split.h), held to what gemm.h promises of them, and
 // those of the other instruction sets to the same promise.
 
+#include <bit>
 #include <functional>
 
 #include "kernels/cpu/isa/flush_subnormals.h"
@@ -21,7 +22,10 @@ constexpr float kLargest = 3.40282347e38f;
 
 double Rounded(double times) { return times * kUnit / (1 - times * kUnit); }
 
-double Promise(int64_t k) { return Rounded(static_cast<double>(k + (k + 767) / 768 + 1)); }
+double Promise(int64_t k) {
+  const int64_t roundings = k + (k + 767) / 768 + 1;
+  return Rounded(static_cast<double>(roundings));
+}
 
 // What gemm.h derives for AMX, which is less than the promise.
 double PromiseOfTiles(int64_t k) {
@@ -266,7 +270,7 @@ TEST_P(MatmulSplitTest, SumsOverflowOnlyWhereTheyAreTooLarge) {
 
 TEST_P(MatmulSplitTest, KeepsInfinityAndNan) {
   std::mt19937_64 random(68);
-  const auto put = [&](Floats& x, int64_t stride, int64_t stride_k, std::vector<std::array<int64_t, 2>> places) {
+  const auto put = [&](Floats& x, int64_t stride, int64_t stride_k, const std::vector<std::array<int64_t, 2>>& places) {
     const float values[] = {INFINITY, -INFINITY, NAN, -INFINITY, INFINITY};
     int next = 0;
     for (const auto& [i, s] : places) x[i * stride + s * stride_k] = values[next++ % 5];
@@ -412,7 +416,7 @@ void ExpectBitsOfSlices(const Problem& p, DType dtype, const std::vector<std::ar
     for (int64_t i = m0; i < m0 + m; ++i) {
       for (int64_t j = n0; j < n0 + n; ++j) {
         const int64_t at = i * p.c[1] + j * p.c[2];
-        wrong += std::memcmp(&slice[at], &whole[at], sizeof(float)) != 0;
+        wrong += std::bit_cast<uint32_t>(slice[at]) != std::bit_cast<uint32_t>(whole[at]);
       }
     }
     EXPECT_EQ(wrong, 0) << "rows from " << m0 << ", columns from " << n0;
