@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
       options.rounds = std::max(1, std::atoi(argv[++i]));
     } else if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
-      options.threads = std::max(1, std::atoi(argv[++i]));
+      options.threads = static_cast<int>(std::clamp(std::strtol(argv[++i], nullptr, 10), 1L, 1024L));
     } else if (std::strcmp(argv[i], "--f32") == 0) {
       options.bf16 = false;
     } else if (std::strcmp(argv[i], "--best") == 0) {

@@ -367,7 +367,10 @@ TEST_P(AttentionTest, GrowingScores) {
       Inputs x = RandomInputs(random, s, dtype);
       Floats q = x.q.Values(), k = x.k.Values();
       for (int64_t i = 0; i < s.queries; ++i) q[i * s.head_dim] = 1;
-      for (int64_t j = 0; j < s.keys; ++j) k[j * s.head_dim] = step * static_cast<float>(j / 128);
+      for (int64_t j = 0; j < s.keys; ++j) {
+        const int64_t block = j / 128;
+        k[j * s.head_dim] = step * static_cast<float>(block);
+      }
       x.q = Stored(dtype, q);
       x.k = Stored(dtype, k);
       ExpectAgreement(s, dtype, x, Attend(s, dtype, x, 1), Reference(s, x));
