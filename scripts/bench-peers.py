@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -90,7 +91,7 @@ class Bench:
         compiled = self.process("bowline-compile",
                                 [self.tools / "bowline-compile", folder, "--mode", "train", "--batch", model.batch,
                                  "--seq", model.seq, "--dtype", dtype, "--threads", self.arguments.threads, *options,
-                                 "--recompute", model.recompute, "--report", "-o", plan])
+                                 *self.arguments.compile_flags, "--recompute", model.recompute, "--report", "-o", plan])
         gflop = re.search(r"entry train_step: .* ([\d.e+]+) GFLOP", compiled.tail)
         if not gflop:
             raise Failed("failed: bowline-compile --report says no GFLOP of train_step")
@@ -189,6 +190,8 @@ def parse_arguments(arguments=None):
     parser.add_argument("--warmup", type=positive, default=2, help="steps at the start of a turn that are not timed")
     parser.add_argument("--steps", type=positive, default=8, help="steps that are timed in a turn")
     parser.add_argument("--threads", type=positive, default=available, help="threads and processors of each candidate")
+    parser.add_argument("--compile-flags", type=shlex.split, default=[], metavar="FLAGS",
+                        help="what bowline-compile is told beside, such as '--f32-products bf16x6'")
     parser.add_argument("--time-limit", type=positive, default=3600, help="seconds until a process is given up")
     result = parser.parse_args(arguments)
     if result.threads > available:
@@ -206,7 +209,8 @@ def main():
     # A candidate is in a session of its own, so that only this program can end it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-peers: error: terminated"))
     out = arguments.tools.resolve().parent
-    result = {"settings": {key: getattr(arguments, key) for key in ("rounds", "warmup", "steps", "threads")},
+    result = {"settings": {key: getattr(arguments, key)
+                           for key in ("rounds", "warmup", "steps", "threads", "compile_flags")},
               "optimizer": cases.OPTIMIZER, "versions": environment.wanted(), "rows": []}
     with tempfile.TemporaryDirectory(prefix="bench-peers-", dir=out) as folder:
         scratch = pathlib.Path(folder)

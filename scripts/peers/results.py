@@ -125,6 +125,8 @@ def markdown(result):
     settings, versions = result["settings"], ", ".join(f"{k} {v}" for k, v in result["versions"].items())
     text += ["", f"Rounds: {settings['rounds']}, of {settings['steps']} timed steps after {settings['warmup']}; "
                  f"threads: {settings['threads']}; {versions}."]
+    if settings.get("compile_flags"):
+        text[-1] += f" Compiled with `{' '.join(settings['compile_flags'])}`."
     return "\n".join(text) + "\n"
 
 
