@@ -49,8 +49,8 @@ struct CompileOptions {
   int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
   int64_t seq = 0;   // positions per sequence; a .mlir file has its own
   // Of serving. 0: as many as fit.
-  std::vector<int64_t> buckets = {1, 2, 4, 8, 16, 32, 64}; // tokens of the steps, ascending
-  int64_t maxBatch = 64;                                   // sequences of a step
+  std::vector<int64_t> buckets = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}; // tokens of the steps
+  int64_t maxBatch = 64;                                                  // sequences of a step
   int64_t maxContext = 0;   // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
   int64_t blockTokens = 16; // tokens of a block of the cache
   int64_t cacheBlocks = 0;  // without the one that holds nothing; 0: for maxBatch contexts within kDefaultCacheBytes

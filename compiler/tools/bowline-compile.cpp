@@ -163,7 +163,7 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
   app.add_option("--buckets", o.buckets,
-                 "Tokens of the steps, ascending: a step takes the least that holds its tokens [1,2,4,8,16,32,64]")
+                 "Tokens of the steps, ascending: a step takes the least that holds its tokens [powers of two up to 512]")
       ->delimiter(',');
   app.add_option("--max-batch", o.maxBatch, "Sequences of a step, at most")
       ->check(isWholeNumber)

@@ -20,7 +20,7 @@ namespace bowline::serve {
 
 struct SchedulerOptions {
   // Rows of prompts in a step while other sequences get tokens: bounds by how much a long prompt delays them.
-  int64_t max_prefill_rows = 256;
+  int64_t max_prefill_rows = 64;
   // Requests that may wait beyond those for which there is a place in the batch.
   int64_t max_waiting = 128;
   bool prefix_cache = true;
