@@ -184,19 +184,63 @@ class AmxSplitTiles {
       for (int64_t j = 0; j < columns; j += kExtent) {
         float* const to = sums + i * ld + j;
         if (AllFinite(block_rows, kExtent, to, ld)) continue;
+        const float *rows_a = a.first + i / kExtent * block, *columns_b = b.first + j / kExtent * block;
+        // NaN in an operand is NaN in all sums of its row or column: a step that has diverged need not be slow.
+        const Bits<kLanes> nan_rows = NansOfRows(steps, rows_a), nan_columns = NansOfColumns(steps, columns_b);
+        const auto is_wanted = [&](int64_t r, int64_t c) {
+          return !__builtin_isfinite(to[r * ld + c]) && nan_rows[r] == 0 && nan_columns[c] == 0;
+        };
+        bool any = false;
+        for (int64_t r = 0; r < block_rows; ++r) {
+          for (int64_t c = 0; c < kExtent; ++c) any |= is_wanted(r, c);
+        }
+        if (!any) continue;
         float plain[kExtent * kExtent];
-        MultiplyPlain(block_rows, steps, a.first + i / kExtent * block, b.first + j / kExtent * block, plain);
+        MultiplyPlain(block_rows, steps, rows_a, columns_b, plain);
         for (int64_t r = 0; r < block_rows; ++r) {
           for (int64_t c = 0; c < kExtent; ++c) {
-            if (!__builtin_isfinite(to[r * ld + c])) to[r * ld + c] = plain[r * kExtent + c];
+            if (is_wanted(r, c)) to[r * ld + c] = plain[r * kExtent + c];
           }
         }
       }
     }
   }
 
+  static constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
+
+  // The larger magnitude of the two halves of each word: of numbers of bf16, as f32.
+  BOWLINE_ALWAYS_INLINE Bits<kLanes> LargerHalf(const float* words) {
+    const Bits<kLanes> bits = __builtin_bit_cast(Bits<kLanes>, Load(words));
+    const Bits<kLanes> upper = bits & (kMagnitude & 0xffff0000u), lower = bits << 16 & kMagnitude;
+    return upper > lower ? upper : lower;
+  }
+
+  // Not 0 for rows of a block of A that have NaNs. All of a NaN is in its first plane.
+  static Bits<kLanes> NansOfRows(int64_t steps, const float* block) {
+    Bits<kLanes> nans = {};
+    for (int64_t r = 0; r < kExtent; ++r) {
+      Bits<kLanes> largest = {};
+      for (int64_t g = 0; g < CeilDiv(steps, kSteps); ++g) {
+        const Bits<kLanes> half = LargerHalf(block + g * kGroupWords + r * kExtent);
+        largest = half > largest ? half : largest;
+      }
+      nans[r] = __builtin_reduce_max(largest) > kInfinity ? 1 : 0;
+    }
+    return nans;
+  }
+  // The same of columns of a block of B.
+  static Bits<kLanes> NansOfColumns(int64_t steps, const float* block) {
+    Bits<kLanes> largest = {};
+    for (int64_t g = 0; g < CeilDiv(steps, kSteps); ++g) {
+      for (int64_t r = 0; r < kExtent; ++r) {
+        const Bits<kLanes> half = LargerHalf(block + g * kGroupWords + r * kExtent);
+        largest = half > largest ? half : largest;
+      }
+    }
+    return largest > kInfinity ? Bits<kLanes>(1u) : Bits<kLanes>(0u);
+  }
+
   static bool AllFinite(int64_t rows, int64_t columns, const float* sums, int64_t ld) {
-    constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
     Bits<kLanes> largest = {};
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; j += kLanes) {
