@@ -115,8 +115,9 @@ private:
   /// Products of f32 say that products of bf16 may take their place.
   DictionaryAttr configOf(graph::KernelModel model, bool hasEpilogue) {
     DictionaryAttr config = model.kernelConfig(hasEpilogue);
-    auto product = dyn_cast<graph::DotGeneralOp>(model.getOperation());
-    if (!splitsF32 || !product || !graph::tensorType(product.getLhs()).getElementType().isF32())
+    // By name, as other devices' attributes of a kernel are: operations know nothing of how products are computed.
+    if (!splitsF32 || model.kernelName() != "matmul" ||
+        !graph::tensorType(model->getOperand(0)).getElementType().isF32())
       return config;
     NamedAttrList attributes(config);
     attributes.set("bf16x6", Builder(&getContext()).getI64IntegerAttr(1));
