@@ -8,6 +8,8 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
+struct AmxOwner;  // of the sizes of attention_amx_scratch.h
+
 inline constexpr int64_t kRegisterHalves = 512;  // elements of bf16 in a register
 using Half32 = Halves<32>;
 

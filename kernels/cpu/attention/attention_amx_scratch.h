@@ -1,7 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
 
-// Units of attention in AMX tiles and the workspace of the thread that computes one, beside attention_scratch.h.
+// Units of attention in AMX tiles and the workspace of the thread that computes one, beside attention_scratch.h. All of
+// it is a template over a type of whoever includes it, so that each file has functions of its own, and whoever plans
+// for another machine counts without AMX's instructions.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +15,7 @@ namespace bowline::kernels {
 
 // A unit is a block of queries of some query heads that share a key head, so that many rows share what is packed of
 // keys and values. A head's rows begin at a multiple of kRows.
+template <typename Owner>
 struct AttentionAmxUnits {
   static constexpr int64_t kRows = 32;  // queries that are multiplied at once: two registers
   int64_t heads, queries;               // of a unit, of the last ones fewer
@@ -41,7 +44,9 @@ struct AttentionAmxUnits {
   static constexpr int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
 };
 
+template <typename Owner>
 struct AttentionAmxMemory {
+  using AmxUnits = AttentionAmxUnits<Owner>;
   // Keys that are packed at once; their scores with kRows queries are 16 KiB. Blocks begin at multiples of it, so that
   // bits of a query do not depend on the unit that it is in.
   static constexpr int64_t kBlockK = 128;
@@ -54,12 +59,12 @@ struct AttentionAmxMemory {
   int64_t floats;
 
   AttentionAmxMemory(const AttentionShape& shape, float* base) {
-    constexpr int64_t kRows = AttentionAmxUnits::kRows;
-    const int64_t rows = AttentionAmxUnits(shape).Rows(), dim = AttentionAmxUnits::RoundUp(shape.head_dim, 32);
+    constexpr int64_t kRows = AmxUnits::kRows;
+    const int64_t rows = AmxUnits(shape).Rows(), dim = AmxUnits::RoundUp(shape.head_dim, 32);
     int64_t used = 0;
     const auto take = [&](int64_t count) {
       float* piece = base == nullptr ? nullptr : base + used;
-      used += AttentionAmxUnits::RoundUp(count, 16);
+      used += AmxUnits::RoundUp(count, 16);
       return piece;
     };
     const auto take_halves = [&](int64_t count) { return reinterpret_cast<uint16_t*>(take(count / 2)); };
@@ -74,14 +79,16 @@ struct AttentionAmxMemory {
     floats = used;
   }
 
-  static int64_t Units(const AttentionShape& shape) { return AttentionAmxUnits(shape).Count(shape); }
+  static int64_t Units(const AttentionShape& shape) { return AmxUnits(shape).Count(shape); }
   static size_t Floats(const AttentionShape& shape) {
     return static_cast<size_t>(AttentionAmxMemory(shape, nullptr).floats);
   }
 };
 
 // The backward pass: its blocks begin at multiples of kBlockQ queries and kBlockK keys, in all parts.
+template <typename Owner>
 struct AttentionAmxBackwardMemory {
+  using AmxUnits = AttentionAmxUnits<Owner>;
   static constexpr int64_t kBlockQ = 128, kBlockK = 128, kKeyRange = 256;  // keys of a unit of BackwardPart::kKeys
   static_assert(kKeyRange % kBlockK == 0);
 
@@ -97,13 +104,13 @@ struct AttentionAmxBackwardMemory {
   int64_t floats;
 
   AttentionAmxBackwardMemory(const AttentionShape& shape, BackwardPart part, float* base) {
-    const int64_t dim = AttentionAmxUnits::RoundUp(shape.head_dim, 32);
+    const int64_t dim = AmxUnits::RoundUp(shape.head_dim, 32);
     const int64_t range = shape.keys < kKeyRange ? shape.keys : kKeyRange;
     const int64_t keys = part == BackwardPart::kQueries ? 0 : part == BackwardPart::kKeys ? range : shape.keys;
     int64_t used = 0;
     const auto take = [&](int64_t count) {
       float* piece = base == nullptr ? nullptr : base + used;
-      used += AttentionAmxUnits::RoundUp(count, 16);
+      used += AmxUnits::RoundUp(count, 16);
       return piece;
     };
     const auto take_halves = [&](int64_t count) { return reinterpret_cast<uint16_t*>(take(count / 2)); };
@@ -123,8 +130,8 @@ struct AttentionAmxBackwardMemory {
     lse = take(kBlockQ);
     delta = take(kBlockQ);
     dq = take(dim * kBlockQ);
-    dk = take(AttentionAmxUnits::RoundUp(keys, 32) * dim);
-    dv = take(AttentionAmxUnits::RoundUp(keys, 32) * dim);
+    dk = take(AmxUnits::RoundUp(keys, 32) * dim);
+    dv = take(AmxUnits::RoundUp(keys, 32) * dim);
     floats = used;
   }
 
@@ -134,8 +141,8 @@ struct AttentionAmxBackwardMemory {
   // As in AttentionBackwardMemory.
   static int64_t Pieces(const AttentionShape& shape, BackwardPart part) {
     return part == BackwardPart::kAll    ? 1
-           : part == BackwardPart::kKeys ? AttentionAmxUnits::CeilDiv(shape.keys, kKeyRange)
-                                         : AttentionAmxUnits::CeilDiv(shape.queries, kBlockQ);
+           : part == BackwardPart::kKeys ? AmxUnits::CeilDiv(shape.keys, kKeyRange)
+                                         : AmxUnits::CeilDiv(shape.queries, kBlockQ);
   }
   static int64_t Units(const AttentionShape& shape, BackwardPart part) {
     return shape.batch * (part == BackwardPart::kQueries ? shape.heads : shape.kv_heads) * Pieces(shape, part);

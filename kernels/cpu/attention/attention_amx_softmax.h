@@ -4,12 +4,16 @@
 // Softmax of 16 queries with a block of keys, scores [query][key], lanes keys: what AMX stores, and multiplies next.
 // Only for files compiled for AMX.
 
+#include "kernels/cpu/attention/attention_amx_pack.h"
 #include "kernels/cpu/attention/attention_amx_scratch.h"
 #include "kernels/cpu/attention/attention_words.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-inline constexpr int64_t kBlockK = AttentionAmxMemory::kBlockK;
+using ForwardUnits = AttentionAmxUnits<AmxOwner>;
+using ForwardMemory = AttentionAmxMemory<AmxOwner>;
+
+inline constexpr int64_t kBlockK = ForwardMemory::kBlockK;
 
 // Lane i becomes the largest lane of rows[i].
 template <int kD, int... kLane>

@@ -8,7 +8,7 @@ namespace {
 
 // Scores and p are [key][query] here, unlike forward: they are then factors of dk and dv as they are, and statistics of
 // queries are vectors. dq is computed transposed.
-using Memory = AttentionAmxBackwardMemory;
+using Memory = AttentionAmxBackwardMemory<AmxOwner>;
 constexpr int64_t kQueries = Memory::kBlockQ, kKeys = Memory::kBlockK, kRange = Memory::kKeyRange, kRowBytes = 64;
 constexpr int64_t kChunk = 32;  // keys and queries that are multiplied at once
 

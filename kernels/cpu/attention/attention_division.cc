@@ -16,6 +16,8 @@ struct Words {
   static constexpr bool kWide = kIsWide;
 };
 
+struct AmxOwner;  // of the sizes of attention_amx_scratch.h
+
 // Calls `use` with the words that are multiplied where `isa` is the best instruction set.
 template <typename Use>
 auto WithWords(Isa isa, const AttentionShape& shape, const Use& use) {
@@ -66,7 +68,8 @@ size_t BackwardScratchBytes(const AttentionShape& shape, int threads, const std:
 absl::StatusOr<size_t> AttentionForwardScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionForward(signature));
   if (AttentionIsForAmx(shape, isa)) {
-    return ForwardScratchBytes(shape, signature.threads, {&AttentionAmxMemory::Units, &AttentionAmxMemory::Floats});
+    using Memory = AttentionAmxMemory<AmxOwner>;
+    return ForwardScratchBytes(shape, signature.threads, {&Memory::Units, &Memory::Floats});
   }
   return WithWords(isa, shape, [&](auto words) {
     using Memory = AttentionForwardMemory<decltype(words)>;
@@ -77,7 +80,7 @@ absl::StatusOr<size_t> AttentionForwardScratch(const Signature& signature, Isa i
 absl::StatusOr<size_t> AttentionBackwardScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionBackward(signature));
   if (AttentionIsForAmx(shape, isa)) {
-    using Memory = AttentionAmxBackwardMemory;
+    using Memory = AttentionAmxBackwardMemory<AmxOwner>;
     const AttentionBackwardSizes sizes = {&Memory::Units, &Memory::Floats};
     return BackwardScratchBytes(shape, signature.threads, BackwardPartsFor(shape, signature.threads, sizes), sizes);
   }

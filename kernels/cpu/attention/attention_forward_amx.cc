@@ -6,7 +6,7 @@
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
-constexpr int64_t kRows = AttentionAmxUnits::kRows, kRowBytes = 64;
+constexpr int64_t kRows = ForwardUnits::kRows, kRowBytes = 64;
 
 // Keys [begin, end) of a block, multiples of 32, that some query of up to kRows sees.
 struct KeyRange {
@@ -57,7 +57,7 @@ void Hide(const AttentionShape& shape, int64_t query, int64_t queries, int64_t k
 
 class Unit {
  public:
-  Unit(const AttentionShape& shape, const AttentionForwardArguments& x, const AttentionAmxMemory& memory)
+  Unit(const AttentionShape& shape, const AttentionForwardArguments& x, const ForwardMemory& memory)
       : shape_(shape), x_(x), m_(memory), units_(shape) {}
 
   void Run(int64_t unit) {
@@ -145,22 +145,21 @@ class Unit {
 
   const AttentionShape& shape_;
   const AttentionForwardArguments& x_;
-  const AttentionAmxMemory& m_;
-  const AttentionAmxUnits units_;
+  const ForwardMemory& m_;
+  const ForwardUnits units_;
   const int64_t padded_ = RoundUp(shape_.head_dim, 32);
   int64_t heads_ = 0, q0_ = 0, queries_ = 0;
 };
 
 void Run(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end, float* scratch) {
   const AmxRegisters registers;
-  const AttentionAmxMemory memory(shape, scratch);
+  const ForwardMemory memory(shape, scratch);
   Unit unit(shape, x, memory);
   for (int64_t i = begin; i < end; ++i) unit.Run(i);
 }
 
 }  // namespace
 
-extern const AttentionForwardTable kAttentionForwardBf16 = {{&AttentionAmxMemory::Units, &AttentionAmxMemory::Floats},
-                                                            &Run};
+extern const AttentionForwardTable kAttentionForwardBf16 = {{&ForwardMemory::Units, &ForwardMemory::Floats}, &Run};
 
 }  // namespace bowline::kernels::BOWLINE_ISA
