@@ -87,8 +87,7 @@ class Unit {
       PackValues(0, count_, dim, head.dout + at, stride, m_.dout_pairs);
     }
     for (int64_t i = 0; i < RoundUp(count_, kChunk); ++i) {
-      // Without a query p is zero.
-      m_.lse[i] = i < count_ ? -kLog2E * head.lse[q0_ + i] : -__builtin_inff();
+      m_.lse[i] = i < count_ ? -kLog2E * head.lse[q0_ + i] : 0.0f;
       const int64_t row = at + i * stride;
       m_.delta[i] = i < count_ ? Dot(dim, reinterpret_cast<const Bf16*>(head.dout + row),
                                      reinterpret_cast<const Bf16*>(head.out + row))
@@ -118,8 +117,8 @@ class Unit {
                                        kChunk);
         MultiplyRegisters<true, false>(groups, {m_.v + j * padded_, kRowBytes, block, kRegisterHalves},
                                        {m_.dout_words + i * padded_, kRowBytes, block, kRegisterHalves}, m_.dp, kChunk);
-        const bool whole =
-            k0 + j + kChunk <= VisibleKeys(shape_, q0_ + i) && k0 + j >= FirstKey(shape_, q0_ + i + kChunk - 1);
+        const bool whole = i + kChunk <= count_ && k0 + j + kChunk <= VisibleKeys(shape_, q0_ + i) &&
+                           k0 + j >= FirstKey(shape_, q0_ + i + kChunk - 1);
         whole ? Differentiate<true>(k0, j, i) : Differentiate<false>(k0, j, i);
       }
       if (HasKeys() && queries.begin < queries.end) {
@@ -148,7 +147,7 @@ class Unit {
     return queries;
   }
 
-  // p and ds of a chunk of scores. Without kWhole some queries do not see some of the keys.
+  // p and ds of a chunk of scores. Without kWhole some queries do not see some of the keys, or are not there.
   template <bool kWhole>
   void Differentiate(int64_t k0, int64_t j, int64_t i) {
     const Vec scale = Vec(shape_.scale * kLog2E);
@@ -159,8 +158,9 @@ class Unit {
       for (int n = 0; n < kChunk; ++n) {
         const int64_t query = q0_ + i + n, key = k0 + j;
         first[n / kLanes][n % kLanes] = static_cast<int>(Smaller(Larger(FirstKey(shape_, query) - key, 0), kChunk));
-        visible[n / kLanes][n % kLanes] =
-            static_cast<int>(Smaller(Larger(VisibleKeys(shape_, query) - key, 0), kChunk));
+        // Zeros in place of a query times a key that is infinite are no number.
+        const int64_t behind = i + n < count_ ? VisibleKeys(shape_, query) : key;
+        visible[n / kLanes][n % kLanes] = static_cast<int>(Smaller(Larger(behind - key, 0), kChunk));
       }
     }
     uint16_t *p_to = m_.p + j * kQueries + i, *ds_to = m_.ds + j * kQueries + i;

@@ -358,6 +358,25 @@ TEST_P(AttentionTest, InfiniteScores) {
   }
 }
 
+// No query sees a key whose scores are minus infinity, however many queries are computed together.
+TEST_P(AttentionTest, InfiniteKeysHaveFiniteGradients) {
+  std::mt19937_64 random(29);
+  for (const int64_t queries : {40, 64}) {
+    const AttentionSize s = {1, queries, 64, 1, 1, 32, false, 0.2};
+    Floats q = RandomFloats(random, QueryElements(s)), k = RandomFloats(random, KeyElements(s));
+    for (float& element : q) element = std::abs(element) + 0.1f;
+    k[17 * s.head_dim + 3] = -INFINITY;
+    const Inputs x = {Stored(DType::kBF16, q), Stored(DType::kBF16, k),
+                      RandomStored(random, DType::kBF16, KeyElements(s)),
+                      RandomStored(random, DType::kBF16, QueryElements(s))};
+    const Result r = Attend(s, DType::kBF16, x, 1);
+    for (const Stored& gradient : {r.dk, r.dv}) {
+      const Floats values = gradient.Values();
+      EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }));
+    }
+  }
+}
+
 // The scores of later keys are larger than those before by little, which nothing is rescaled for, or by much.
 TEST_P(AttentionTest, GrowingScores) {
   std::mt19937_64 random(16);
