@@ -162,8 +162,9 @@ void define(CLI::App &app, CommandLine &line) {
                      NamesOf(&IsTrainedIn))
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
-  app.add_option("--buckets", o.buckets,
-                 "Tokens of the steps, ascending: a step takes the least that holds its tokens [powers of two up to 512]")
+  app.add_option(
+         "--buckets", o.buckets,
+         "Tokens of the steps, ascending: a step takes the least that holds its tokens [powers of two up to 512]")
       ->delimiter(',');
   app.add_option("--max-batch", o.maxBatch, "Sequences of a step, at most")
       ->check(isWholeNumber)
