@@ -68,7 +68,7 @@ class AmxProduct {
  private:
   static constexpr int64_t kTileM = Sizes::kTileM, kStripN = Sizes::kStripN;
   static_assert(Scratch::kBlockWords == kBlockWords, "what is packed before products has their blocks");
-  static_assert(Scratch::kPanelColumns == kTileN && kStripN % kTileN == 0);
+  static_assert(Scratch::kPanelColumns == kTileN && kStripN % (2 * kTileN) == 0);
 
   bool PacksB() const { return whole_b_ == nullptr || !Tiles::kReadsPackedMatrices; }
 
@@ -78,8 +78,10 @@ class AmxProduct {
       kb_ = Smaller(shape_.k - k0_, block_);
       const Source* a = a_ + m0_ * shape_.a_m + k0_ * shape_.a_k;
       if (!in_place_a_ && !packs_tiles_) tiles_.PackA(mb_, kb_, a, shape_.a_m, shape_.a_k, packed_a_);
-      for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
-        const int64_t columns = Smaller(nb_ - j0, kStripN);
+      // Equal strips rather than full ones and a rest, for which all of A would pass too.
+      const int64_t strip = RoundUp(CeilDiv(nb_, CeilDiv(nb_, kStripN)), 2 * kTileN);
+      for (int64_t j0 = 0; j0 < nb_; j0 += strip) {
+        const int64_t columns = Smaller(nb_ - j0, strip);
         const typename Tiles::Columns b = ColumnsOfB(n0_ + j0, columns);
         for (int64_t i = 0; i < mb_; i += kTileM) RunTile(a, i, b, j0, columns);
       }
