@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_BENCHMARKS_CONTENDERS_H_
 #define BOWLINE_KERNELS_BENCHMARKS_CONTENDERS_H_
 
-// Rates of single-threaded code in GFLOP per second of the thread's CPU time, so that other programs on the machine
-// disturb as little as they can: contenders take turns in one process and the medians are compared. "peak" is the rate
-// of independent multiply-adds in registers, measured between the turns.
+// Rates in GFLOP per second: of code with one thread by its CPU time, so that other programs on the machine disturb as
+// little as they can, of other code by the wall clock. Contenders take turns in one process and the medians are
+// compared. "peak" is the rate of independent multiply-adds in registers, measured between the turns.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace bowline::kernels {
 
-inline double ThreadSeconds() {
+inline double Seconds(clockid_t clock) {
   timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
@@ -100,13 +100,14 @@ inline std::vector<Contender> Peaks(bool bf16, bool tiles) {
 }
 
 // `repeats` runs a turn, but one of a peak; the first round is not counted.
-inline void TakeTurns(std::vector<Contender>& contenders, int rounds, int repeats) {
+inline void TakeTurns(std::vector<Contender>& contenders, int rounds, int repeats,
+                      clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
   for (int round = -1; round < rounds; ++round) {
     for (Contender& contender : contenders) {
       const int count = contender.name.starts_with("peak") ? 1 : repeats;
-      const double begin = ThreadSeconds();
+      const double begin = Seconds(clock);
       for (int i = 0; i < count; ++i) contender.run();
-      if (round >= 0) contender.seconds.push_back((ThreadSeconds() - begin) / count);
+      if (round >= 0) contender.seconds.push_back((Seconds(clock) - begin) / count);
     }
   }
 }

@@ -117,7 +117,8 @@ void Compare(const Case& s, const Options& options) {
     add_onednn("onednn bf16", true);
   }
   // Small products are repeated so that one turn takes about 10 ms.
-  TakeTurns(contenders, options.rounds, static_cast<int>(std::max(1.0, 1e9 / s.Flops())));
+  TakeTurns(contenders, options.rounds, static_cast<int>(std::max(1.0, 1e9 / s.Flops())),
+            options.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
   Report(s.Name(), contenders, options.best);
 }
 
