@@ -73,7 +73,7 @@ class SplitBlocks {
     return parts;
   }
 
-  // What would be rounded to infinity is cut off. NaNs stay ones.
+  // Numbers that would be rounded to infinity are cut off. NaNs stay ones.
   static Parts SplitAny(Vec x) {
     Parts parts;
     for (int p = 0; p < kPlanes; ++p) {

@@ -103,7 +103,7 @@ struct AmxScratch {
   static constexpr int64_t PackedBWords(int64_t n, int64_t k) { return PackedWords(StripColumns(n), k); }
   // The sums of a tile.
   static constexpr int64_t SumWords(int64_t n) { return Sizes::kTileM * StripColumns(n); }
-  // What is summed up over several blocks of k, where C is no place for it.
+  // Sums over several blocks of k, where C cannot hold them.
   static constexpr int64_t SpanWords(int64_t m, int64_t n, int64_t k, GemmSums sums) {
     if (sums == GemmSums::kInC || Words(k) <= kBlockWords) return 0;
     return RoundUp(Smaller(m, Sizes::kSpanM) * BlockColumns(n), 16);

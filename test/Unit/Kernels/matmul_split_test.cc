@@ -27,7 +27,7 @@ double Promise(int64_t k) {
   return Rounded(static_cast<double>(roundings));
 }
 
-// What gemm.h derives for AMX, which is less than the promise.
+// The bound that gemm.h derives for AMX, which is less than the promise.
 double PromiseOfTiles(int64_t k) {
   const int64_t roundings = 16 + 6 * ((std::min<int64_t>(k, 768) + 31) / 32) + (k + 767) / 768;
   return (1 + 0x1p-6 + 0x1p-13) * Rounded(static_cast<double>(roundings)) + 1.01 * kUnit;

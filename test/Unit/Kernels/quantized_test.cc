@@ -289,7 +289,7 @@ TEST_P(QuantizedTest, RowsOfAllMagnitudes) {
       const Floats values = out.Values();
       for (int64_t n = 0; n < p.n; ++n) EXPECT_EQ(values[n], 0.0f) << p.Text();
 
-      // What is no number goes to the results of its row as decoded weights in f32 take it, and to no other row.
+      // Infinities and NaNs reach the results of their row as with decoded weights in f32, and those of no other row.
       row(1)[5] = NAN;
       row(3)[40] = INFINITY;
       row(6)[63] = -INFINITY;
@@ -313,7 +313,7 @@ TEST_P(QuantizedTest, RowsOfAllMagnitudes) {
     }
 }
 
-// What a plan for lesser processors gives is no room for rounded x, nor for tiles.
+// Plans for lesser processors have no room for rounded x, nor for tiles.
 TEST(QuantizedScratch, WithoutRoomProductsAreThoseOfLesserProcessors) {
   std::mt19937_64 random(7);
   for (const DType format : kFormats) {
