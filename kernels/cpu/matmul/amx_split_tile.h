@@ -6,8 +6,8 @@
 // what is left out is at most 1.01 2^-24 of |a b|: of a number in [1, 2) x2 is at most 2^-8 and x3 at most 2^-17.
 // gemm.h has the bound of the whole error. Only for files compiled for AMX.
 
-#include "kernels/cpu/isa/amx_registers.h"
 #include "kernels/cpu/matmul/amx_split.h"
+#include "kernels/cpu/matmul/amx_sums.h"
 #include "kernels/cpu/matmul/gemm_scratch.h"
 #include "kernels/cpu/matmul/prefetch.h"
 #include "kernels/cpu/matmul/tile.h"
@@ -28,14 +28,6 @@ class AmxSplitTiles {
   struct Columns {
     const float* first;
   };
-
-  AmxSplitTiles() = default;
-  AmxSplitTiles(const AmxSplitTiles&) = delete;
-  AmxSplitTiles& operator=(const AmxSplitTiles&) = delete;
-  // As AmxTiles does.
-  ~AmxSplitTiles() {
-    if (rows_ > 0) __builtin_ia32_tilerelease();
-  }
 
   static void PackA(int64_t rows, int64_t steps, const float* a, int64_t stride_m, int64_t stride_k, float* packed) {
     PackBlocks<false>(rows, steps, a, stride_m, stride_k, packed);
@@ -62,7 +54,7 @@ class AmxSplitTiles {
   // As AmxTiles does.
   void Multiply(int64_t rows, int64_t columns, int64_t steps, const Rows& a, const Columns& b, float* sums, int64_t ld,
                 Prefetcher& prefetcher) {
-    if (rows != rows_) Configure(rows);
+    sums_.Configure(rows);
     const int64_t groups = CeilDiv(steps, kSteps), most = CeilDiv(groups, CeilDiv(groups, kMostGroups));
     for (int64_t g = 0; g < groups; g += most) {
       for (int64_t j = 0; j < columns; j += 2 * kExtent) {
@@ -95,15 +87,6 @@ class AmxSplitTiles {
     int64_t next, groups;
   };
 
-  // Registers as in AmxTiles.
-  void Configure(int64_t rows) {
-    AmxConfiguration c;
-    c.rows[0] = c.rows[1] = c.rows[4] = static_cast<uint8_t>(Smaller(rows, kExtent));
-    c.rows[2] = c.rows[3] = c.rows[5] = static_cast<uint8_t>(rows > kExtent ? rows - kExtent : 1);
-    c.Load();
-    rows_ = rows;
-  }
-
   // Words of a row of packed A, or of a column of packed B.
   static int64_t PackedRow(int64_t steps) { return RoundUp(steps, kSteps) / 2 * kPlanes; }
 
@@ -121,18 +104,7 @@ class AmxSplitTiles {
   template <int kRowRegisters, int kColumnRegisters>
   static void Run(const Streams& s, float* out, int64_t c_stride, bool accumulate, Prefetcher& prefetcher) {
     constexpr bool kSecondRows = kRowRegisters == 2, kSecondColumns = kColumnRegisters == 2;
-    float* const below = out + kExtent * (c_stride / 4);
-    if (accumulate) {
-      __builtin_ia32_tileloadd64(0, out, c_stride);
-      if constexpr (kSecondColumns) __builtin_ia32_tileloadd64(1, out + kExtent, c_stride);
-      if constexpr (kSecondRows) __builtin_ia32_tileloadd64(2, below, c_stride);
-      if constexpr (kSecondRows && kSecondColumns) __builtin_ia32_tileloadd64(3, below + kExtent, c_stride);
-    } else {
-      __builtin_ia32_tilezero(0);
-      __builtin_ia32_tilezero(1);
-      __builtin_ia32_tilezero(2);
-      __builtin_ia32_tilezero(3);
-    }
+    AmxSums::Load<kSecondRows, kSecondColumns>(out, c_stride, accumulate);
     // Copies, which the compiler keeps in registers.
     const float *a = s.a, *b = s.b;
     const int64_t groups = s.groups, next = s.next;
@@ -168,10 +140,7 @@ class AmxSplitTiles {
       prefetch.Step();
     }
     prefetcher = prefetch;
-    __builtin_ia32_tilestored64(0, out, c_stride);
-    if constexpr (kSecondColumns) __builtin_ia32_tilestored64(1, out + kExtent, c_stride);
-    if constexpr (kSecondRows) __builtin_ia32_tilestored64(2, below, c_stride);
-    if constexpr (kSecondRows && kSecondColumns) __builtin_ia32_tilestored64(3, below + kExtent, c_stride);
+    AmxSums::Store<kSecondRows, kSecondColumns>(out, c_stride);
   }
 
   // Elements that are no finite numbers are computed again: an infinity times a plane of zeros is none, and sums of
@@ -266,7 +235,7 @@ class AmxSplitTiles {
     }
   }
 
-  int64_t rows_ = 0;  // that the registers are configured for; 0: they are not
+  AmxSums sums_;
 };
 
 }  // namespace bowline::kernels::BOWLINE_ISA

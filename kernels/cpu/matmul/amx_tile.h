@@ -5,8 +5,8 @@
 // volume 2, TDPBF16PS. A register has 16 rows of 16 words. Those of B are 16 words of k of 16 columns, as in a panel;
 // of A, 16 rows of 16 words of k, as in memory where k is contiguous. Only for files compiled for AMX.
 
-#include "kernels/cpu/isa/amx_registers.h"
 #include "kernels/cpu/matmul/amx_pack.h"
+#include "kernels/cpu/matmul/amx_sums.h"
 #include "kernels/cpu/matmul/gemm_scratch.h"
 #include "kernels/cpu/matmul/operand.h"
 #include "kernels/cpu/matmul/prefetch.h"
@@ -48,15 +48,6 @@ class AmxTiles {
     return {packed, RoundUp(steps, 2 * kWords) / 2 * kTileN};
   }
 
-  AmxTiles() = default;
-  AmxTiles(const AmxTiles&) = delete;
-  AmxTiles& operator=(const AmxTiles&) = delete;
-  // Releases the tile registers: the system has less to save and restore when it switches threads, and other users of
-  // tiles find none in use.
-  ~AmxTiles() {
-    if (rows_ > 0) __builtin_ia32_tilerelease();
-  }
-
   static int64_t PrefetchSteps(int64_t columns, int64_t steps) {
     return CeilDiv(columns, 2 * kColumns) * CeilDiv(steps, 2 * kWords);
   }
@@ -65,7 +56,7 @@ class AmxTiles {
   // columns of B come by loads that do not put them there.
   void Multiply(int64_t rows, int64_t columns, int64_t steps, const Rows& a, const Columns& b, float* sums, int64_t ld,
                 Prefetcher& prefetcher) {
-    if (rows != rows_) Configure(rows);
+    sums_.Configure(rows);
     const int64_t words = CeilDiv(steps, 2);
     const int64_t block = EqualBlocks(words, kMostWords);
     for (int64_t w = 0; w < words; w += block) {
@@ -97,17 +88,6 @@ class AmxTiles {
     int64_t groups;
   };
 
-  // Registers 0 to 3 are C, row by row, 4 and 5 A, 6 and 7 B.
-  void Configure(int64_t rows) {
-    const auto first = static_cast<uint8_t>(rows < kRows ? rows : kRows);
-    const auto second = static_cast<uint8_t>(rows > kRows ? rows - kRows : 1);
-    AmxConfiguration c;
-    c.rows[0] = c.rows[1] = c.rows[4] = first;
-    c.rows[2] = c.rows[3] = c.rows[5] = second;
-    c.Load();
-    rows_ = rows;
-  }
-
   static const char* At(const Panels& panels, int64_t word, int64_t column) {
     const float* panel = panels.first + column / kTileN * panels.words;
     return reinterpret_cast<const char*>(panel + word * kTileN + column % kTileN);
@@ -117,18 +97,7 @@ class AmxTiles {
   static void Run(const Streams& s, float* out, int64_t c_stride, bool accumulate, Prefetcher& prefetcher) {
     constexpr bool kSecondRows = kRowRegisters == 2, kSecondColumns = kColumnRegisters == 2;
     constexpr int64_t kBRow = kTileN * 4, kBGroup = kWords * kBRow;
-    float* const below = out + kRows * (c_stride / 4);
-    if (accumulate) {
-      __builtin_ia32_tileloadd64(0, out, c_stride);
-      if constexpr (kSecondColumns) __builtin_ia32_tileloadd64(1, out + kColumns, c_stride);
-      if constexpr (kSecondRows) __builtin_ia32_tileloadd64(2, below, c_stride);
-      if constexpr (kSecondRows && kSecondColumns) __builtin_ia32_tileloadd64(3, below + kColumns, c_stride);
-    } else {
-      __builtin_ia32_tilezero(0);
-      __builtin_ia32_tilezero(1);
-      __builtin_ia32_tilezero(2);
-      __builtin_ia32_tilezero(3);
-    }
+    AmxSums::Load<kSecondRows, kSecondColumns>(out, c_stride, accumulate);
     // Copies, which the compiler keeps in registers.
     const char *a = s.a.first, *b0 = s.b0, *b1 = s.b1;
     const int64_t groups = s.groups, a_group = s.a.group, a_row = s.a.row, a_rows = s.a.rows;
@@ -149,13 +118,10 @@ class AmxTiles {
       prefetch.Step();
     }
     prefetcher = prefetch;
-    __builtin_ia32_tilestored64(0, out, c_stride);
-    if constexpr (kSecondColumns) __builtin_ia32_tilestored64(1, out + kColumns, c_stride);
-    if constexpr (kSecondRows) __builtin_ia32_tilestored64(2, below, c_stride);
-    if constexpr (kSecondRows && kSecondColumns) __builtin_ia32_tilestored64(3, below + kColumns, c_stride);
+    AmxSums::Store<kSecondRows, kSecondColumns>(out, c_stride);
   }
 
-  int64_t rows_ = 0;  // rows that the registers are configured for; 0: they are not configured
+  AmxSums sums_;
 };
 
 }  // namespace bowline::kernels::BOWLINE_ISA
