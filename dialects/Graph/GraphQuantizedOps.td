@@ -30,7 +30,7 @@ def Graph_QuantizedDotOp : Graph_InferredOp<"quantized_dot", [
 }
 
 def Graph_QuantizedGatherOp : Graph_ComputeOp<"quantized_gather", [
-    Interpretable<>, CostModel<["bytesRead"]>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>,
+    Interpretable<>, CostModel<["bytesRead"]>, ShardingModel<["localize"]>, PaddingModel<>, PrecisionModel<>, FusionModel<>,
     KernelModel<["prepareForKernel"]>]> {
   let summary = "Rows of a table in blocks of bits, by number";
   let description = [{

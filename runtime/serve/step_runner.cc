@@ -66,8 +66,8 @@ absl::StatusOr<StepRunner::Step> StepRunner::FindStep(int index) {
   return step;
 }
 
-absl::StatusOr<StepRunner> StepRunner::Create(Session* session) {
-  StepRunner runner(session);
+absl::StatusOr<StepRunner> StepRunner::Create(Session* session, StepLeader* leader) {
+  StepRunner runner(session, leader);
   const auto& entries = *session->plan().entries();
   for (uint32_t i = 0; i < entries.size(); ++i) {
     if (entries.Get(i)->kind() != fbs::EntryKind::Step) continue;
@@ -84,6 +84,17 @@ absl::StatusOr<StepRunner> StepRunner::Create(Session* session) {
   return runner;
 }
 
+absl::Status StepRunner::RunEntry(int entry, absl::Span<const StepInput> inputs) {
+  if (leader_ != nullptr) BOWLINE_RETURN_IF_ERROR(leader_->Send(entry, inputs));
+  const auto run = [&]() -> absl::Status {
+    for (const StepInput& input : inputs) BOWLINE_RETURN_IF_ERROR(session_->Write(input.port, input.bytes));
+    return session_->Run(entry);
+  };
+  absl::Status status = run();
+  if (leader_ != nullptr && !status.ok()) leader_->Abort(status);
+  return status;
+}
+
 absl::Status StepRunner::Run(const StepBatch& batch, std::vector<SampledToken>& sampled) {
   const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.tokens == batch.bucket; });
   const size_t all = batch.lengths.size();
@@ -97,15 +108,14 @@ absl::Status StepRunner::Run(const StepBatch& batch, std::vector<SampledToken>& 
     return absl::InternalError(absl::StrCat("a step of ", batch.bucket, " tokens has more than ", count, " sequences"));
   }
   const size_t listed = batch.blocks.size() / all;
-  const auto write = [&](const TensorRef& port, absl::Span<const int32_t> values, size_t size) {
-    return session_->WriteAll<int32_t>(port, values.subspan(0, size));
+  const auto input = [](const TensorRef& port, absl::Span<const int32_t> values, size_t size) {
+    return StepInput{port, {reinterpret_cast<const uint8_t*>(values.data()), size * sizeof(int32_t)}};
   };
-  BOWLINE_RETURN_IF_ERROR(write(step->tokens_port, batch.tokens, batch.tokens.size()));
-  BOWLINE_RETURN_IF_ERROR(write(step->rows_port, batch.rows, count + 1));
-  BOWLINE_RETURN_IF_ERROR(write(step->lengths_port, batch.lengths, count));
-  BOWLINE_RETURN_IF_ERROR(write(step->blocks_port, batch.blocks, count * listed));
-  BOWLINE_RETURN_IF_ERROR(write(step->sample_port, batch.sample, count));
-  BOWLINE_RETURN_IF_ERROR(session_->Run(step->entry));
+  BOWLINE_RETURN_IF_ERROR(RunEntry(step->entry, {input(step->tokens_port, batch.tokens, batch.tokens.size()),
+                                                 input(step->rows_port, batch.rows, count + 1),
+                                                 input(step->lengths_port, batch.lengths, count),
+                                                 input(step->blocks_port, batch.blocks, count * listed),
+                                                 input(step->sample_port, batch.sample, count)}));
   logits_.resize(static_cast<size_t>(step->sequences * vocabulary_));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step->logits_port, absl::MakeSpan(logits_)));
   sampled.assign(all, {});

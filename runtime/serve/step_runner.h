@@ -13,14 +13,16 @@
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
 #include "runtime/serve/step_batch.h"
+#include "runtime/serve/step_group.h"
 
 namespace bowline::serve {
 
 class StepRunner {
  public:
-  // kFailedPrecondition where the plan has no such entries. `session`, whose parameters are loaded, outlives the
-  // runner.
-  static absl::StatusOr<StepRunner> Create(Session* session);
+  // kFailedPrecondition where the plan has no such entries. `session`, whose parameters are loaded, and `leader` outlive
+  // the runner. Of a plan for several ranks this is rank 0, and its leader sends each step to the others; null for a
+  // plan of one rank.
+  static absl::StatusOr<StepRunner> Create(Session* session, StepLeader* leader = nullptr);
 
   // Runs a step and picks a token for each sequence that wants one, with random numbers of its seed and the token's
   // position (runtime/train/token_sampling.h). The batch has as many sequences as the cache's shape says, of which
@@ -37,10 +39,13 @@ class StepRunner {
     TensorRef tokens_port, rows_port, lengths_port, blocks_port, sample_port, logits_port;
   };
 
-  explicit StepRunner(Session* session) : session_(session) {}
+  StepRunner(Session* session, StepLeader* leader) : session_(session), leader_(leader) {}
   absl::StatusOr<Step> FindStep(int entry);
+  // Runs an entry on all ranks.
+  absl::Status RunEntry(int entry, absl::Span<const StepInput> inputs);
 
   Session* session_;
+  StepLeader* leader_;
   CacheShape shape_;
   int64_t vocabulary_ = 0;
   std::vector<Step> steps_;  // by tokens, ascending

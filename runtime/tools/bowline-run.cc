@@ -103,30 +103,12 @@ std::string TraceSuffix(int rank) { return absl::StrCat(".rank-", rank); }
 
 // Starts all ranks, and looks at what would be wrong on each of them once.
 absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int argc, char** argv) {
-  const LaunchFlags& flags = options.launch;
-  if (flags.rank || flags.world_size || flags.local_rank || flags.rendezvous) {
-    return absl::InvalidArgumentError(
-        "--nproc starts all ranks and says who they are; leave it out, or --rank, --world-size, --local-rank and "
-        "--rendezvous");
-  }
-  LaunchFlags anywhere;
-  anywhere.rendezvous = "file:-";
-  const absl::StatusOr<Launch> other = DetectLaunch(anywhere, &ProcessEnvironment);
-  if (other.ok() && other->ranks > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(other->source, " says that this is rank ", other->rank, " of ",
-                                                   other->ranks, " processes, each of which would start ",
-                                                   options.nproc, " more; leave out --nproc, or start one process"));
-  }
   std::vector<std::string> suffixes;
   for (int rank = 0; rank < options.nproc; ++rank) suffixes.push_back(TraceSuffix(rank));
   BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, suffixes));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(ChooseRun(plan, options, modes).status());
-  BOWLINE_RETURN_IF_ERROR(ParseLinks(plan.plan(), options.link_texts).status());
-  Launch launch;
-  launch.ranks = options.nproc;
-  launch.source = launch.size_source = "--nproc";
-  BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
+  BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
   return SpawnRanks(options.nproc, WithoutNproc(argc, argv));
 }
 
@@ -148,10 +130,10 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
   const std::string suffix = launch.ranks > 1 ? TraceSuffix(launch.rank) : "";
   if (!spawned_listener.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
-  const auto run = [&](LoadedPlan plan, const RunOptions& own) -> absl::Status {
+  const auto run = [&](LoadedPlan plan, const RankView& view) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
     BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
-    return chosen(std::move(plan), own);
+    return chosen(std::move(plan), OptionsOfRank(options, view));
   };
   if (launch.ranks > 1) {
     absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
@@ -167,7 +149,9 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
     BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));
   }
   BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
-  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, chosen));
+  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, [&](LoadedPlan own, const RankView& view) {
+    return chosen(std::move(own), OptionsOfRank(options, view));
+  }));
   return WriteTrace(options, suffix);
 }
 

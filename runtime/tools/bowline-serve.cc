@@ -5,9 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <functional>
+#include <iterator>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,8 +32,14 @@
 #include "runtime/serve/model_files.h"
 #include "runtime/serve/sequential_engine.h"
 #include "runtime/serve/service.h"
+#include "runtime/serve/step_group.h"
 #include "runtime/serve/step_runner.h"
+#include "runtime/tools/compared_options.h"
 #include "runtime/tools/compile_served.h"
+#include "runtime/tools/rank_options.h"
+#include "runtime/tools/run_process.h"
+#include "runtime/tools/run_ranks.h"
+#include "runtime/tools/spawn.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
@@ -47,14 +58,22 @@ as long as model, flags, compiler and processor are the same. Or compile it firs
   bowline-compile MODEL.gguf --mode serve --max-context 2048 -o s.plan
   bowline-serve s.plan --weights MODEL.gguf
 
+Several ranks, each with a part of every layer's weights and of the cache:
+  bowline-serve MODEL.gguf --mesh tp=2               as threads of this process
+  bowline-serve MODEL.gguf --mesh tp=2 --nproc 2     as processes of this machine; --nproc serves plans too
+  mpirun -n 2 bowline-serve s.plan --weights MODEL.gguf
+                                                     this process is one rank, as launchers say (bowline-run --help), or
+                                                     --rank, --world-size and --rendezvous; rank 0 answers requests
+A rank that dies, stops or is cut off ends the server with exit code 3.
+
 Requests are computed side by side, as many as --max-batch says; others wait. A plan of --mode generate computes one
 at a time, and its whole text again for each token. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
 seconds at most; a second one ends that. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
 
 Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken, a compiler that died).)";
 
-struct ServeOptions {
-  std::string plan, weights, driver, driver_path, host = "127.0.0.1", api_key_file, name;
+struct ServeOptions : RankOptions {
+  std::string weights, driver, driver_path, host = "127.0.0.1", api_key_file, name;
   std::vector<CompileFlag> compile;  // as they were given
   uint16_t port = 8000;
   std::vector<std::string> cors_origins;
@@ -71,7 +90,8 @@ constexpr std::pair<const char*, const char*> kCompileFlags[] = {
     {"--kv-memory",
      "Bytes of that cache, as 2GiB [a quarter of the memory that is available, within what --max-batch needs]"},
     {"--kv-blocks", "Blocks of 16 tokens of that cache, instead of bytes"},
-    {"--threads", "Threads that compute; 0: the processors of this machine [0]"}};
+    {"--mesh", "Ranks that divide the model, as tp=2 [one]"},
+    {"--threads", "Threads that compute, of each rank; 0: the processors of this machine [0]"}};
 
 void Note(absl::string_view note) { absl::FPrintF(stderr, "bowline-serve: note: %s\n", note); }
 
@@ -89,28 +109,34 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const std::string& path) {
   return keys;
 }
 
-absl::StatusOr<LoadedPlan> OpenPlan(const ServeOptions& options) {
-  return IsModelPath(options.plan) ? CompileServed(options.plan, options.compile, Note)
-                                   : LoadedPlan::FromFile(options.plan);
+// `folder` gets that of a plan that was made.
+absl::StatusOr<LoadedPlan> OpenPlan(const ServeOptions& options, std::optional<PlanFolder>& folder) {
+  if (!IsModelPath(options.plan)) return LoadedPlan::FromFile(options.plan);
+  BOWLINE_ASSIGN_OR_RETURN(ServedPlan served, CompileServed(options.plan, options.compile, Note));
+  folder.emplace(std::move(served.folder));
+  return std::move(served.plan);
 }
 
-absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ServeOptions& options) {
-  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, OpenPlan(options));
+absl::StatusOr<std::unique_ptr<Session>> OpenSession(LoadedPlan plan, const RankView& view,
+                                                     const ServeOptions& options) {
   const std::string file = absl::StrCat("'", options.plan, "'");
-  if (RankCount(plan.plan()) != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(file, " is for several ranks; compile it for one"));
-  }
-  if (FindEntry(plan.plan(), fbs::EntryKind::Step) == nullptr &&
-      FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
+  const bool has_steps = FindEntry(plan.plan(), fbs::EntryKind::Step) != nullptr;
+  if (!has_steps && FindEntry(plan.plan(), fbs::EntryKind::Generate) == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(file, " cannot serve; compile the model with --mode serve"));
+  }
+  if (!has_steps && view.group != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " generates with several ranks; compile the model with --mode serve"));
   }
   SessionOptions session_options;
   session_options.driver = options.driver;
   session_options.driver_path = options.driver_path;
-  session_options.note = Note;
+  session_options.group = view.group;
+  session_options.links = view.links;
+  // Rank 0 speaks for all: they have the same commands.
+  if (view.rank == 0) session_options.note = Note;
   BOWLINE_ASSIGN_OR_RETURN(auto session, Session::Create(std::move(plan), session_options));
   // Steps read no block of a cache before they wrote it: values for all blocks would take time and memory for nothing.
-  const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
   if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok() && !has_steps) {
     BOWLINE_RETURN_IF_ERROR(session->Run(*init));
   }
@@ -119,26 +145,37 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ServeOptions& options
   return session;
 }
 
-// Waits for signals on a thread of its own; all other threads have them blocked.
+// Takes SIGINT and SIGTERM on a thread of its own; all threads that start later have them blocked.
 class Signals {
  public:
+  // From here on signals wait until Start.
   Signals() {
     sigemptyset(&set_);
     for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set_, number);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
 
-  // Calls `first` after the first signal, and `last` after a second one, or so many seconds later.
-  void Start(double seconds, std::function<void()> first, std::function<void()> last) {
-    thread_ = std::thread([this, seconds, first = std::move(first), last = std::move(last)] {
-      if (!IsStop(sigwaitinfo(&set_, nullptr))) return;
-      first();
+  // Until Handle a signal ends the process. `seconds` lie between the calls of `first` and `last`.
+  void Start(double seconds) {
+    thread_ = std::thread([this, seconds] {
+      const int number = sigwaitinfo(&set_, nullptr);
+      if (!IsStop(number)) return;
+      if (!Call(first_)) {
+        std::signal(number, SIG_DFL);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        raise(number);
+      }
       timespec time;
       time.tv_sec = static_cast<time_t>(seconds);
       time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
-      const int number = sigtimedwait(&set_, nullptr, &time);
-      if (number != SIGUSR1) last();
+      if (sigtimedwait(&set_, nullptr, &time) != SIGUSR1) Call(last_);
     });
+  }
+  // Calls `first` after the first signal, and `last` after a second one, or some time later.
+  void Handle(std::function<void()> first, std::function<void()> last) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first_ = std::move(first);
+    last_ = std::move(last);
   }
   ~Signals() { Stop(); }
 
@@ -149,11 +186,44 @@ class Signals {
     pthread_kill(thread_.native_handle(), SIGUSR1);
     thread_.join();
   }
+  // Gives signals back to the process, which has no other thread.
+  void Release() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
   static bool IsStop(int number) { return number == SIGINT || number == SIGTERM; }
-  sigset_t set_;
+  bool Call(const std::function<void()>& handler) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (handler) handler();
+    return static_cast<bool>(handler);
+  }
+  sigset_t set_, before_;
+  std::mutex mutex_;
+  std::function<void()> first_, last_;
   std::thread thread_;
+};
+
+// Why the ranks of the plan no longer run, and what is then to be done.
+class Broken {
+ public:
+  void Set(const absl::Status& why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    status_ = why;
+    if (handler_) handler_();
+  }
+  void Handle(std::function<void()> handler) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    handler_ = std::move(handler);
+    if (handler_ && !status_.ok()) handler_();
+  }
+  absl::Status status() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return status_;
+  }
+
+ private:
+  std::mutex mutex_;
+  absl::Status status_;
+  std::function<void()> handler_;
 };
 
 // What a plan can do for clients.
@@ -162,8 +232,8 @@ struct Served {
   int64_t context = 0, vocabulary = 0;
 };
 
-absl::StatusOr<Served> ServeSteps(Session* session, const ServeOptions& options) {
-  BOWLINE_ASSIGN_OR_RETURN(serve::StepRunner runner, serve::StepRunner::Create(session));
+absl::StatusOr<Served> ServeSteps(Session* session, serve::StepLeader* leader, const ServeOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(serve::StepRunner runner, serve::StepRunner::Create(session, leader));
   const serve::CacheShape shape = runner.shape();
   Served served = {.engine = nullptr, .context = shape.max_context, .vocabulary = runner.vocabulary()};
   BOWLINE_ASSIGN_OR_RETURN(
@@ -203,15 +273,26 @@ absl::Status CheckOptions(ServeOptions& options) {
       "'", options.plan, "' is a plan, which has no weights; give --weights, a GGUF file or a Hugging Face directory"));
 }
 
-absl::Status Serve(ServeOptions options) {
-  Signals signals;
-  BOWLINE_RETURN_IF_ERROR(CheckOptions(options));
+// Serves as one rank of the plan: rank 0 answers requests, and the others run the steps that it sends.
+absl::Status ServeRank(LoadedPlan plan, const RankView& view, const ServeOptions& options, Signals& signals) {
+  if (view.rank != 0) {
+    BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(std::move(plan), view, options));
+    return serve::FollowSteps(*session, *view.group);
+  }
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(options.api_key_file));
   BOWLINE_ASSIGN_OR_RETURN(const serve::ModelFiles files, serve::OpenModelFiles(options.weights));
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(options));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(std::move(plan), view, options));
   const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
-  BOWLINE_ASSIGN_OR_RETURN(const Served served,
-                           has_steps ? ServeSteps(session.get(), options) : ServeTexts(session.get(), options));
+  Broken broken;
+  std::unique_ptr<serve::StepLeader> leader;
+  if (view.group != nullptr) {
+    BOWLINE_ASSIGN_OR_RETURN(
+        leader, serve::StepLeader::Create(*session, *view.group,
+                                          {.timeout = options.timeout(),
+                                           .broken = [&](const absl::Status& why) { broken.Set(why); }}));
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const Served served, has_steps ? ServeSteps(session.get(), leader.get(), options)
+                                                          : ServeTexts(session.get(), options));
   serve::Engine& engine = *served.engine;
   if (files.tokenizer->vocabulary_size() > served.vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", files.tokenizer->vocabulary_size(),
@@ -247,8 +328,7 @@ absl::Status Serve(ServeOptions options) {
                                                      }));
   service = std::make_unique<serve::Service>(
       model, &engine, serve::ServiceOptions{.api_keys = std::move(keys), .cors_origins = options.cors_origins});
-  signals.Start(
-      options.drain_timeout_s,
+  signals.Handle(
       [&] {
         service->SetDraining();
         engine.Drain([&] { server->Finish(); });
@@ -257,9 +337,68 @@ absl::Status Serve(ServeOptions options) {
   const bool is_v6 = options.host.find(':') != std::string::npos;
   absl::FPrintF(stderr, "listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", options.host, is_v6 ? "]" : "",
                 server->port());
+  broken.Handle([&] {
+    service->SetDraining();
+    engine.CancelAll();
+    server->Finish();
+  });
   server->Run();
   signals.Stop();
-  return absl::OkStatus();
+  broken.Handle(nullptr);
+  return broken.status();
+}
+
+// The command line of each rank that --nproc starts: the options that were given, of the plan that was made.
+std::vector<std::string> ArgumentsOfRanks(const CLI::App& app, const ServeOptions& options, const std::string& plan) {
+  std::vector<std::string> arguments = {plan, absl::StrCat("--weights=", options.weights)};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool of_compiler = std::any_of(std::begin(kCompileFlags), std::end(kCompileFlags),
+                                         [&](const auto& flag) { return name == flag.first; });
+    if (option->get_positional() || of_compiler || name == "--weights" || name == "--nproc") continue;
+    for (const std::string& value : option->results()) arguments.push_back(absl::StrCat(name, "=", value));
+  }
+  return arguments;
+}
+
+// Serves, or starts the ranks that do.
+absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
+  const std::optional<int> listener = ListenerOfSpawner();
+  Signals signals;
+  BOWLINE_RETURN_IF_ERROR(CheckOptions(options));
+  BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
+  const auto run = [&](LoadedPlan plan, const RankView& view) {
+    return ServeRank(std::move(plan), view, options, signals);
+  };
+  const auto run_process = [&](LoadedPlan plan, const RankView& view) {
+    // Rank 0 has the signal as well, and ends all.
+    if (view.rank != 0) signals.Handle([] {}, [] {});
+    return run(std::move(plan), view);
+  };
+  if (launch.ranks > 1 && options.nproc == 0) {
+    if (IsModelPath(options.plan)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          launch.source, " says that this process is one of ", launch.ranks, " ranks, each of which would compile '",
+          options.plan, "'; compile it once with --mode serve --mesh tp=", launch.ranks, ", and serve the plan"));
+    }
+    signals.Start(options.drain_timeout_s);
+    const absl::Status status = RunAsProcess(options, launch, listener.value_or(-1), ComparedOptions(app), run_process);
+    // Who started these processes may not say whose output a line is.
+    BOWLINE_RETURN_IF_ERROR(listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
+    return 0;
+  }
+  std::optional<PlanFolder> folder;
+  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, OpenPlan(options, folder));
+  if (options.nproc > 0) {
+    BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
+    signals.Release();
+    return SpawnRanks(options.nproc, ArgumentsOfRanks(app, options, plan.name()));
+  }
+  BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
+  if (RankCount(plan.plan()) == 1 && launch.source.empty()) BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));
+  signals.Start(options.drain_timeout_s);
+  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, run));
+  return 0;
 }
 
 int Main(int argc, char** argv) {
@@ -291,16 +430,17 @@ int Main(int argc, char** argv) {
   app.add_option("--drain-timeout", o.drain_timeout_s, "Seconds that accepted requests have after a signal")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  AddRankOptions(app, o);
   app.add_option("--driver", o.driver, "Device driver, as in bowline run; not given: the plan's");
   app.add_option("--driver-path", o.driver_path, "Folders to look for plugins of drivers in");
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
-  const absl::Status status = Serve(o);
-  if (absl::IsCancelled(status)) {
-    Note(status.message());
+  const absl::StatusOr<int> code = Serve(o, app);
+  if (absl::IsCancelled(code.status())) {
+    Note(code.status().message());
     return 0;
   }
-  return ReportStatus(kTool, status);
+  return code.ok() ? *code : ReportStatus(kTool, code.status());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/tools/available_memory.h"
@@ -62,6 +63,20 @@ bool IsGiven(const std::vector<CompileFlag>& flags, absl::string_view name) {
   return std::any_of(flags.begin(), flags.end(), [&](const CompileFlag& flag) { return flag.first == name; });
 }
 
+// The ranks of --mesh; the compiler says what is wrong with it.
+uint64_t RanksOf(const std::vector<CompileFlag>& flags) {
+  uint64_t ranks = 1;
+  for (const auto& [flag, value] : flags) {
+    if (flag != "--mesh") continue;
+    for (const absl::string_view axis : absl::StrSplit(value, ',')) {
+      const std::vector<absl::string_view> parts = absl::StrSplit(axis, '=');
+      uint32_t size = 0;
+      if (absl::SimpleAtoi(parts.back(), &size) && size > 0) ranks *= size;
+    }
+  }
+  return ranks;
+}
+
 // Whether the cache has about the size that it would get with so many bytes.
 bool CacheFits(const CacheSize& cache, const std::vector<CompileFlag>& flags, uint64_t bytes) {
   if (bytes == 0 || cache.block_bytes == 0) return true;
@@ -72,8 +87,8 @@ bool CacheFits(const CacheSize& cache, const std::vector<CompileFlag>& flags, ui
 
 absl::StatusOr<LoadedPlan> Load(const std::string& path) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(path));
-  if (RankCount(plan.plan()) == 1 && FindEntry(plan.plan(), fbs::EntryKind::Step) != nullptr) return plan;
-  return absl::FailedPreconditionError(absl::StrCat("'", path, "' is no plan of --mode serve for one rank"));
+  if (FindEntry(plan.plan(), fbs::EntryKind::Step) != nullptr) return plan;
+  return absl::FailedPreconditionError(absl::StrCat("'", path, "' is no plan of --mode serve"));
 }
 
 std::string WithoutCompiler(const std::string& model) {
@@ -86,23 +101,23 @@ std::string WithoutCompiler(const std::string& model) {
 
 }  // namespace
 
-absl::StatusOr<LoadedPlan> CompileServed(const std::string& model, const std::vector<CompileFlag>& flags,
+absl::StatusOr<ServedPlan> CompileServed(const std::string& model, const std::vector<CompileFlag>& flags,
                                          const std::function<void(absl::string_view)>& note) {
   const std::string compiler = FindTool(kCompiler);
   if (compiler.empty()) return absl::FailedPreconditionError(WithoutCompiler(model));
   BOWLINE_ASSIGN_OR_RETURN(const std::string name, PlanNameOf(model, flags, compiler));
-  BOWLINE_ASSIGN_OR_RETURN(const PlanFolder folder, PlanFolder::Open());
+  BOWLINE_ASSIGN_OR_RETURN(PlanFolder folder, PlanFolder::Open());
   if (!folder.why_temporary().empty()) note(absl::StrCat("the plan is not kept: ", folder.why_temporary()));
   const std::string path = folder.PathOf(name);
   const uint64_t available = AvailableMemory();
   const bool limits_cache = IsGiven(flags, "--kv-blocks") || IsGiven(flags, "--kv-memory");
-  const uint64_t bytes = limits_cache ? 0 : available / kPartOfMemory;
+  const uint64_t bytes = limits_cache ? 0 : available / kPartOfMemory / RanksOf(flags);
   const auto describe_cache = [&](const LoadedPlan& plan) {
     const CacheSize cache = CacheSizeOf(plan.plan());
     note(absl::StrFormat(
         "the cache of keys and values takes %d MiB of the %d MiB that are available and has room for %d tokens of all "
         "requests together; --kv-memory and --kv-blocks choose another size",
-        static_cast<uint64_t>(cache.blocks) * cache.block_bytes / kMiB, available / kMiB,
+        RankCount(plan.plan()) * static_cast<uint64_t>(cache.blocks) * cache.block_bytes / kMiB, available / kMiB,
         cache.blocks * cache.block_tokens));
   };
 
@@ -110,7 +125,7 @@ absl::StatusOr<LoadedPlan> CompileServed(const std::string& model, const std::ve
   if (kept.ok() && CacheFits(CacheSizeOf(kept->plan()), flags, bytes)) {
     folder.MarkUsed(name);
     describe_cache(*kept);
-    return kept;
+    return ServedPlan{*std::move(kept), std::move(folder)};
   }
   if (kept.ok()) {
     note("the memory that is available has changed; the plan is compiled for it");
@@ -129,7 +144,7 @@ absl::StatusOr<LoadedPlan> CompileServed(const std::string& model, const std::ve
   folder.Trim();
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, Load(path));
   describe_cache(plan);
-  return plan;
+  return ServedPlan{std::move(plan), std::move(folder)};
 }
 
 }  // namespace bowline

@@ -17,26 +17,10 @@ std::string CheckCount(const std::string& text) {
   return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number from 1 on";
 }
 
-std::string CheckProcesses(const std::string& text) {
-  int value = 0;
-  return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number of processes from 1 on";
-}
-
 std::string CheckTokenId(const std::string& text) {
   int32_t value = 0;
   return absl::SimpleAtoi(text, &value) && value >= 0 ? ""
                                                       : "'" + text + "' is no id of a token, a whole number from 0 on";
-}
-
-// What is wrong with the number itself is said where all three of them are known.
-std::string CheckRank(const std::string& text) {
-  int value = 0;
-  return absl::SimpleAtoi(text, &value) ? "" : text + " is not a whole number, as ranks and their count are";
-}
-
-std::string CheckSeconds(const std::string& text) {
-  double value = 0;
-  return absl::SimpleAtod(text, &value) && std::isfinite(value) && value > 0 ? "" : text + " is not a number above 0";
 }
 
 // The library would read -1 as a large seed.
@@ -84,12 +68,9 @@ absl::Status Require(bool given, absl::string_view what) {
 
 RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator count(CheckCount, "N");
-  const CLI::Validator processes(CheckProcesses, "N");
-  const CLI::Validator rank(CheckRank, "");
   const CLI::Validator temperature(CheckTemperature, "T");
   const CLI::Validator seed(CheckSeed, "N");
   const CLI::Validator id(CheckTokenId, "ID");
-  const CLI::Validator seconds(CheckSeconds, "S");
   const CLI::Validator driver(CheckDriver, "");
   const CLI::Validator top_p(CheckTopP, "P");
   const CLI::Validator top_k(CheckTopK, "K");
@@ -106,31 +87,7 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option(
       "--driver-path", o.driver_path,
       "Folders to look for plugins in, divided by ':', before those of BOWLINE_DRIVER_PATH and the program's");
-  const std::string several = "Several ranks";
-  app.add_option("--nproc", o.nproc, "Start N processes on this machine, each a rank; N is the plan's number of ranks")
-      ->check(processes)
-      ->group(several);
-  app.add_option("--rank", o.launch.rank, "This process is rank R, from 0 on; launchers say it by variables")
-      ->check(rank)
-      ->group(several);
-  app.add_option("--world-size", o.launch.world_size, "Of N processes")->check(rank)->group(several);
-  app.add_option("--local-rank", o.launch.local_rank, "Which of this machine's ranks it is")
-      ->check(rank)
-      ->group(several);
-  app.add_option("--rendezvous", o.launch.rendezvous,
-                 "Where they meet: HOST:PORT of rank 0, or file:PATH of a file that all see")
-      ->group(several);
-  app.add_option("--rendezvous-timeout", o.rendezvous_timeout_s, "Seconds that a rank waits for all others to start")
-      ->check(seconds)
-      ->capture_default_str()
-      ->group(several);
-  app.add_option("--timeout", o.timeout_s, "Seconds that a rank waits for another one")
-      ->check(seconds)
-      ->default_str(absl::StrCat(kTimeoutSeconds))
-      ->group(several);
-  app.add_option("--link", o.link_texts,
-                 "Emulate the link along an axis, or along all: [AXIS:]bandwidth=10GB/s,latency=5us")
-      ->group(several);
+  AddRankOptions(app, o);
   app.add_option("--trace", o.trace,
                  "File for when each command of the last two runs of each entry ran, for ui.perfetto.dev: ranks are "
                  "processes, streams threads; of ranks that are processes each writes FILE.rank-R");

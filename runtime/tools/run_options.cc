@@ -1,6 +1,5 @@
 #include "runtime/tools/run_options.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,15 +13,11 @@
 
 namespace bowline {
 
-std::chrono::nanoseconds TimeOf(double seconds) {
-  constexpr double kMost = 30.0 * 365 * 24 * 3600;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(std::min(seconds, kMost)));
-}
-
-RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group) {
+RunOptions OptionsOfRank(const RunOptions& options, const RankView& view) {
   RunOptions result = options;
-  result.group = group;
-  if (rank == 0) return result;
+  result.group = view.group;
+  result.links = view.links;
+  if (view.rank == 0) return result;
   result.quiet = true;
   result.metrics.clear();
   result.profile = false;
@@ -55,16 +50,6 @@ bool ComputesNothing(const RunOptions& options) {
   return choice.ok() && choice->name == "null";
 }
 
-absl::Status CheckOptionsOfOneRank(const RunOptions& options) {
-  std::vector<std::string> given;
-  if (!options.link_texts.empty()) given.push_back("--link");
-  if (options.timeout_s.has_value()) given.push_back("--timeout");
-  if (options.launch.local_rank.has_value()) given.push_back("--local-rank");
-  if (given.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", options.plan, "' is for one rank, which waits for nobody; leave out ", absl::StrJoin(given, ", ")));
-}
-
 void Note(const RunOptions& options, absl::string_view text) {
   if (!options.quiet) absl::FPrintF(stderr, "bowline-run: note: %s\n", text);
 }
@@ -72,12 +57,6 @@ void Note(const RunOptions& options, absl::string_view text) {
 void NoteUnused(const RunOptions& options, const LoadedWeights& weights) {
   if (weights.unused.empty()) return;
   Note(options, absl::StrCat("the plan has no use for these weights: ", absl::StrJoin(weights.unused, ", ")));
-}
-
-absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {
-  std::vector<std::string> axes;
-  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
-  return targets::ParseLinks(texts, axes);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options) {

@@ -1,7 +1,6 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_
 #define BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,18 +10,15 @@
 
 #include "runtime/base/chrome_trace.h"
 #include "runtime/base/status.h"
-#include "runtime/comm/control/launch.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/tools/rank_options.h"
 #include "runtime/train/weights.h"
 
 namespace bowline {
 
-inline constexpr double kTimeoutSeconds = 300;
-
 // The command line of bowline-run. Empty text and 0 mean "not given" where not said otherwise.
-struct RunOptions {
-  std::string plan;
+struct RunOptions : RankOptions {
   std::string driver, driver_path;
   bool profile = false;
   std::string trace;  // file for the time that each command of the last runs took
@@ -31,16 +27,9 @@ struct RunOptions {
   bool quiet = false;
   std::string weights;
 
-  // All ranks, of which this is one; null: a run of one rank. Set by RunRanks and RunAsProcess.
+  // All ranks, of which this is one; null: a run of one rank. Set by OptionsOfRank, as are the links.
   RankGroup* group = nullptr;
-  std::vector<std::string> link_texts;  // "[AXIS:]LINK"
   LinkTable links;
-  std::optional<double> timeout_s;  // how long a rank waits for another; not given: kTimeoutSeconds
-
-  // Ranks as processes.
-  int nproc = 0;
-  LaunchFlags launch;
-  double rendezvous_timeout_s = 300;
 
   // Training plans.
   std::string data;
@@ -73,11 +62,8 @@ struct RunOptions {
 // What runs one rank.
 using RunRank = std::function<absl::Status(LoadedPlan, const RunOptions&)>;
 
-// `seconds` as a duration of at most 30 years.
-std::chrono::nanoseconds TimeOf(double seconds);
-
-// The options of `rank` in `group`: of several ranks only rank 0 speaks and writes metrics.
-RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
+// The options of one rank of a run: of several ranks only rank 0 speaks and writes metrics.
+RunOptions OptionsOfRank(const RunOptions& options, const RankView& view);
 
 // kInvalidArgument when this process would write over what it reads, or over a file that is none of metrics. The names
 // of traces end in `suffixes`, one for each rank that writes its own.
@@ -90,12 +76,6 @@ bool ComputesNothing(const RunOptions& options);
 void Note(const RunOptions& options, absl::string_view text);
 // Notes what the plan has no use for.
 void NoteUnused(const RunOptions& options, const LoadedWeights& weights);
-
-// The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
-absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
-
-// kInvalidArgument naming the flags that are about several ranks, when this run has one alone.
-absl::Status CheckOptionsOfOneRank(const RunOptions& options);
 
 // Creates a session with the driver, links and other settings of the options.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/gloo/gloo_group.h"
-#include "runtime/plan/mesh_view.h"
 
 namespace bowline {
 namespace {
@@ -22,33 +21,22 @@ absl::Status Agree(GlooGroup& group, const NamedValues& values) {
   return AgreeOn(*members, values);
 }
 
-absl::Status RunIn(GlooGroup& group, const RunOptions& given, const Launch& launch, LoadedPlan plan,
-                   const RunRank& run) {
-  RunOptions options = OptionsOfRank(given, launch.rank, &group);
-  BOWLINE_ASSIGN_OR_RETURN(options.links, ParseLinks(plan.plan(), options.link_texts));
-  return run(std::move(plan), options);
+absl::Status RunIn(GlooGroup& group, const RankOptions& options, const Launch& launch, LoadedPlan plan,
+                   const RunAsRank& run) {
+  BOWLINE_ASSIGN_OR_RETURN(LinkTable links, ParseLinks(plan.plan(), options.link_texts));
+  return run(std::move(plan), {launch.rank, &group, std::move(links)});
 }
 
 }  // namespace
 
-absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch) {
-  const uint32_t ranks = RankCount(plan.plan());
-  if (launch.source.empty() || ranks == static_cast<uint32_t>(launch.ranks)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("'", plan.name(), "' is for ", ranks, ranks == 1 ? " rank" : " ranks (",
-                   ranks == 1 ? "" : DescribeMesh(plan.plan()), ranks == 1 ? "" : ")", ", but ", launch.size_source,
-                   " says that ", launch.ranks, launch.ranks == 1 ? " process runs" : " processes run", " it; start ",
-                   ranks, ", or compile the model for a mesh of ", launch.ranks));
-}
-
-absl::Status RunAsProcess(const RunOptions& options, const Launch& launch, int listener, NamedValues values,
-                          const RunRank& run) {
+absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, int listener, NamedValues values,
+                          const RunAsRank& run) {
   GlooOptions gloo;
   gloo.rank = launch.rank;
   gloo.ranks = launch.ranks;
   gloo.rendezvous = launch.rendezvous;
   gloo.listener = listener;
-  gloo.timeout = TimeOf(options.timeout_s.value_or(kTimeoutSeconds));
+  gloo.timeout = options.timeout();
   gloo.rendezvous_timeout = TimeOf(options.rendezvous_timeout_s);
   absl::StatusOr<LoadedPlan> plan = LoadedPlan::FromFile(options.plan);
   // Before ranks meet: those of another number would wait for ranks that nobody starts.

@@ -5,25 +5,21 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/control/launch.h"
-#include "runtime/tools/run_options.h"
+#include "runtime/tools/rank_options.h"
 
 namespace bowline {
 
 // Names and values that must be the same in all processes of a run.
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
-// kFailedPrecondition unless the plan is for as many ranks as `launch` says that there are.
-absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch);
-
 // Runs this process as the rank of the plan that `launch` says, of several: meets the others, compares the plan and
-// `values` with theirs, and calls `run` with the group in its options. Whatever fails ends the other ranks too; what
+// `values` with theirs, and calls `run`. Whatever fails ends the other ranks too; what
 // fails there ends this one, with an error that says who waited for whom and which rank is the cause.
 // `listener`: a socket of rank 0 that listens at the rendezvous; -1 for none.
-absl::Status RunAsProcess(const RunOptions& options, const Launch& launch, int listener, NamedValues values,
-                          const RunRank& run);
+absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, int listener, NamedValues values,
+                          const RunAsRank& run);
 
 }  // namespace bowline
 

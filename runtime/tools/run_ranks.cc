@@ -11,17 +11,17 @@
 #include "runtime/plan/mesh_view.h"
 
 namespace bowline {
-absl::Status RunRanks(LoadedPlan plan, const RunOptions& given, const RunRank& run) {
+
+absl::Status RunRanks(LoadedPlan plan, const RankOptions& options, const RunAsRank& run) {
   const int ranks = static_cast<int>(RankCount(plan.plan()));
-  if (ranks == 1 && given.link_texts.empty()) return run(std::move(plan), given);
-  RunOptions options = given;
-  BOWLINE_ASSIGN_OR_RETURN(options.links, ParseLinks(plan.plan(), options.link_texts));
+  if (ranks == 1 && options.link_texts.empty()) return run(std::move(plan), {});
+  BOWLINE_ASSIGN_OR_RETURN(const LinkTable links, ParseLinks(plan.plan(), options.link_texts));
   LoopbackOptions loopback;
-  loopback.timeout = TimeOf(options.timeout_s.value_or(kTimeoutSeconds));
+  loopback.timeout = options.timeout();
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<LoopbackGroup> group, LoopbackGroup::Create(ranks, loopback));
   const auto run_rank = [&](int rank, LoadedPlan own) {
     const std::unique_ptr<RankGroup> view = group->AsRank(rank);
-    absl::Status status = run(std::move(own), OptionsOfRank(options, rank, view.get()));
+    absl::Status status = run(std::move(own), {rank, view.get(), links});
     // The first error stays; ranks that it ended have the same one.
     group->Abort(status);
     return status;
@@ -30,7 +30,7 @@ absl::Status RunRanks(LoadedPlan plan, const RunOptions& given, const RunRank& r
   std::vector<LoadedPlan> plans;
   plans.push_back(std::move(plan));
   while (plans.size() < static_cast<size_t>(ranks)) {
-    BOWLINE_ASSIGN_OR_RETURN(LoadedPlan copy, LoadedPlan::FromFile(options.plan));
+    BOWLINE_ASSIGN_OR_RETURN(LoadedPlan copy, LoadedPlan::FromFile(plans[0].name()));
     plans.push_back(std::move(copy));
   }
   std::vector<absl::Status> results(static_cast<size_t>(ranks));

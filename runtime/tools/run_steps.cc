@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "runtime/plan/mesh_view.h"
 #include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/model_files.h"
 #include "runtime/serve/scheduler.h"
+#include "runtime/serve/step_group.h"
 #include "runtime/serve/step_runner.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
@@ -96,9 +96,12 @@ absl::Status Continue(serve::StepRunner& runner, serve::SequenceRequest request,
 }  // namespace
 
 absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
-  if (RankCount(plan.plan()) != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", options.plan, "' serves with several ranks; compile it for one"));
+  if (options.group != nullptr && options.group->rank() != 0) {
+    BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
+    BOWLINE_RETURN_IF_ERROR(SetStates(*session, options));
+    // Rank 0 has the signal as well, and ends all.
+    CatchStopSignals();
+    return serve::FollowSteps(*session, *options.group);
   }
   const bool prints_ids = options.print.empty() ? options.prompt.empty() : options.print == "tokens";
   // Ids as input and output need nothing but the weights; then nothing ends a text early.
@@ -112,7 +115,13 @@ absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
     BOWLINE_ASSIGN_OR_RETURN(request.prompt, Encode(*files, options));
   }
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
-  BOWLINE_ASSIGN_OR_RETURN(serve::StepRunner runner, serve::StepRunner::Create(session.get()));
+  BOWLINE_RETURN_IF_ERROR(SetStates(*session, options));
+  std::unique_ptr<serve::StepLeader> leader;
+  if (options.group != nullptr && options.group->ranks() > 1) {
+    BOWLINE_ASSIGN_OR_RETURN(leader,
+                             serve::StepLeader::Create(*session, *options.group, {.timeout = options.timeout()}));
+  }
+  BOWLINE_ASSIGN_OR_RETURN(serve::StepRunner runner, serve::StepRunner::Create(session.get(), leader.get()));
   BOWLINE_RETURN_IF_ERROR(CheckIds(request.prompt, runner.vocabulary()));
   BOWLINE_ASSIGN_OR_RETURN(request.max_new_tokens,
                            NewTokens(options, static_cast<int64_t>(request.prompt.size()), runner.shape().max_context));
@@ -121,7 +130,6 @@ absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
                       .top_p = static_cast<float>(options.top_p),
                       .seed = options.seed};
   if (files.has_value()) request.end_tokens = files->end_tokens;
-  BOWLINE_RETURN_IF_ERROR(SetStates(*session, options));
 
   std::optional<StreamDecoder> decoder;
   if (!prints_ids) decoder.emplace(*files->tokenizer);

@@ -100,7 +100,7 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
 }
 
 absl::Status Spawner::StartRank(int rank, const std::vector<std::string>& arguments) {
-  std::vector<std::string> texts = {"bowline-run",
+  std::vector<std::string> texts = {program_invocation_name,
                                     "--rank",
                                     absl::StrCat(rank),
                                     "--world-size",

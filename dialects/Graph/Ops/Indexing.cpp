@@ -52,17 +52,32 @@ static bool isInRange(const KernelUse &use) { return use.config && use.config.co
 ///
 /// A number that is no row of the whole table stays as it is. So it is no row of the shard either, and the check before
 /// the kernel finds it, unless there is none.
-template <typename OpTy>
-static Value localizeIndices(OpTy op, LocalContext &context, ImplicitLocOpBuilder &builder, LocalContext::Axes axes,
-                             int64_t part) {
-  Value global = op.getIndices();
+static Value localizeIndices(OpOperand &indices, bool inRange, LocalContext &context, ImplicitLocOpBuilder &builder,
+                             LocalContext::Axes axes, int64_t part) {
+  Value global = indices.get();
   int64_t rows = part * context.countAlong(axes);
   Value index = shiftedToPart(context, builder, global, axes, part);
   Value local = whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0));
-  if (!op.getInRange())
+  if (!inRange)
     local = whereOwn(builder, global, rows, local, global);
-  op.getIndicesMutable().assign(local);
+  indices.set(local);
   return index;
+}
+
+void bowline::graph::localizeRowsOf(Operation *op, OpOperand &indices, bool inRange, LocalContext &context,
+                                    LocalContext::Axes axes, int64_t part) {
+  ImplicitLocOpBuilder builder(op->getLoc(), op);
+  Value index = localizeIndices(indices, inRange, context, builder, axes, part);
+  builder.setInsertionPointAfter(op);
+  Value result = op->getResult(0);
+  RankedTensorType type = tensorType(result);
+  Value own = whereOwn(builder, alongRows(builder, index, type), part, result, constantLike(builder, type, 0));
+  llvm::SmallPtrSet<Operation *, 2> keep;
+  for (Operation *user : result.getUsers())
+    if (isa<arith::SelectOp>(user) && user->getBlock() == op->getBlock() && user->getResult(0).hasOneUse() &&
+        *user->getResult(0).getUsers().begin() == own.getDefiningOp())
+      keep.insert(user);
+  context.replace(result, own, keep);
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,21 +133,8 @@ Precision GatherOp::precision() { return Precision::Follow; }
 
 // Rows that this rank does not have are zero: the results of all ranks add up.
 void GatherOp::localize(LocalContext &context) {
-  LocalContext::Axes axes = context.axesOf(getTable(), 0);
-  if (axes.empty())
-    return;
-  ImplicitLocOpBuilder builder(getLoc(), *this);
-  int64_t part = tensorType(getTable()).getDimSize(0);
-  Value index = localizeIndices(*this, context, builder, axes, part);
-  builder.setInsertionPointAfter(*this);
-  RankedTensorType type = getType();
-  Value own = whereOwn(builder, alongRows(builder, index, type), part, getResult(), constantLike(builder, type, 0));
-  llvm::SmallPtrSet<Operation *, 2> keep;
-  for (Operation *user : getResult().getUsers())
-    if (isa<arith::SelectOp>(user) && user->getBlock() == (*this)->getBlock() && user->getResult(0).hasOneUse() &&
-        *user->getResult(0).getUsers().begin() == own.getDefiningOp())
-      keep.insert(user);
-  context.replace(getResult(), own, keep);
+  if (LocalContext::Axes axes = context.axesOf(getTable(), 0); !axes.empty())
+    localizeRowsOf(*this, getIndicesMutable(), getInRange(), context, axes, tensorType(getTable()).getDimSize(0));
 }
 
 bool GatherOp::hasNeutralPadding() { return true; } // rows that no index names
@@ -203,7 +205,7 @@ void ScatterAddOp::localize(LocalContext &context) {
     return;
   ImplicitLocOpBuilder builder(getLoc(), *this);
   int64_t part = getType().getDimSize(0);
-  Value index = localizeIndices(*this, context, builder, axes, part);
+  Value index = localizeIndices(getIndicesMutable(), getInRange(), context, builder, axes, part);
   Value updates = getUpdates();
   Value own = whereOwn(builder, alongRows(builder, index, tensorType(updates)), part, updates,
                        constantLike(builder, updates.getType(), 0));

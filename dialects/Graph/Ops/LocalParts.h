@@ -27,6 +27,13 @@ Value withinZeroAnd(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t la
 /// `value` where 0 <= index < part, `other` elsewhere; all of one shape.
 Value whereOwn(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t part, Value value, Value other);
 
+/// Makes of an operation that looks up rows of a whole table one for the shard along `axes`, which has `part` rows:
+/// `indices`, an operand of it, count from the shard's first row, and rows that this rank does not have are zero, so
+/// that the results of all ranks add up. With `inRange`, no index is outside of the whole table; without, such an index
+/// stays as it is, for the check before the kernel.
+void localizeRowsOf(mlir::Operation *op, mlir::OpOperand &indices, bool inRange, LocalContext &context,
+                    LocalContext::Axes axes, int64_t part);
+
 } // namespace bowline::graph
 
 #endif // BOWLINE_DIALECTS_GRAPH_OPS_LOCALPARTS_H

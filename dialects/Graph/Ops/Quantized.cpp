@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/Ops/LocalParts.h"
 #include "types/block_formats.h"
 
 using namespace mlir;
@@ -161,7 +161,9 @@ FactorRule QuantizedGatherOp::factorRule() {
   FactorRule rule;
   RankedTensorType table = tensorType(getTable());
   FactorRule::TensorFactors indices = rule.addDims(tensorType(getIndices()).getShape());
-  int64_t rows = rule.add(table.getDimSize(0), Kind::Blocked), blocks = rule.add(table.getDimSize(1));
+  // A shard of the table gives zeros for the rows that it does not have.
+  int64_t rows = rule.add(table.getDimSize(0), Kind::Reduction, ReduceKind::Sum);
+  int64_t blocks = rule.add(table.getDimSize(1));
   int64_t inBlock = rule.add(elementsOfBlock(getFormat()), Kind::Blocked);
   int64_t bytes = rule.add(table.getDimSize(2), Kind::Blocked);
   FactorRule::TensorFactors result = indices;
@@ -169,6 +171,11 @@ FactorRule QuantizedGatherOp::factorRule() {
   rule.operands = {{{rows}, {blocks}, {bytes}}, indices};
   rule.results = {result};
   return rule;
+}
+
+void QuantizedGatherOp::localize(LocalContext &context) {
+  if (LocalContext::Axes axes = context.axesOf(getTable(), 0); !axes.empty())
+    localizeRowsOf(*this, getIndicesMutable(), /*inRange=*/true, context, axes, tensorType(getTable()).getDimSize(0));
 }
 
 double QuantizedGatherOp::flops() { return static_cast<double>(tensorType(getResult()).getNumElements()); }

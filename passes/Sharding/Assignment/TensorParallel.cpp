@@ -91,16 +91,22 @@ void TensorParallel::findUses(graph::FuncOp function) {
     noteWeight(dot.getLhs(), dot.getLhsContract(), dot.getLhsFree(), dot.getRhs());
     noteWeight(dot.getRhs(), dot.getRhsContract(), dot.getRhsFree(), dot.getLhs());
   });
+  // By name: a matrix in blocks of bits is [output, blocks of the input, bytes of a block].
+  function.walk([&](graph::QuantizedDotOp dot) {
+    note(dot.getMatrix(), Use{1, 0, findJoinedHeads(dot.getLhs()), findHeads(dot.getResult())});
+  });
   // By name: a bias is a vector that is repeated along rows, which is this operation.
   function.walk([&](graph::BroadcastOp bias) {
     if (cast<RankedTensorType>(bias.getInput().getType()).getRank() == 1)
       note(bias.getInput(), Use{std::nullopt, 0, 0, findHeads(bias.getResult())});
   });
-  // By name: rows of a table are looked up by this operation alone.
-  function.walk([&](graph::GatherOp gather) {
-    if (StringRef name = parameterOf(gather.getTable()); !name.empty())
+  // By name: rows of a table are looked up by these operations alone.
+  auto noteTable = [&](Value table) {
+    if (StringRef name = parameterOf(table); !name.empty())
       tables.insert(name);
-  });
+  };
+  function.walk([&](graph::GatherOp gather) { noteTable(gather.getTable()); });
+  function.walk([&](graph::QuantizedGatherOp gather) { noteTable(gather.getTable()); });
   for (const auto &entry : own)
     if (auto [known, isNew] = uses.try_emplace(entry.first(), entry.second); !isNew && known->second != entry.second)
       ambiguous.insert(entry.first());

@@ -1,0 +1,67 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_RANK_OPTIONS_H_
+#define BOWLINE_RUNTIME_TOOLS_RANK_OPTIONS_H_
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/comm/control/launch.h"
+#include "runtime/comm/group.h"
+#include "runtime/executor/links.h"
+#include "runtime/plan/plan_file.h"
+
+namespace CLI {
+class App;
+}
+
+namespace bowline {
+
+inline constexpr double kTimeoutSeconds = 300;
+
+// How the ranks of a plan are started and find each other.
+struct RankOptions {
+  std::string plan;                     // path
+  std::vector<std::string> link_texts;  // "[AXIS:]LINK"
+  std::optional<double> timeout_s;      // how long a rank waits for another; not given: kTimeoutSeconds
+  int nproc = 0;                        // processes to start; 0: none
+  LaunchFlags launch;
+  double rendezvous_timeout_s = 300;
+
+  std::chrono::nanoseconds timeout() const;
+};
+
+// A rank among all of a run.
+struct RankView {
+  int rank = 0;
+  RankGroup* group = nullptr;  // null: a run of one rank
+  LinkTable links = {};
+};
+
+// Runs one rank.
+using RunAsRank = std::function<absl::Status(LoadedPlan, const RankView&)>;
+
+// Adds the options but the plan to `app`, as a group; parsing fills `options`, which must stay.
+void AddRankOptions(CLI::App& app, RankOptions& options);
+
+// `seconds` as a duration of at most 30 years.
+std::chrono::nanoseconds TimeOf(double seconds);
+
+// The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
+absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
+
+// kInvalidArgument naming the flags that are about several ranks, when this run has one alone.
+absl::Status CheckOptionsOfOneRank(const RankOptions& options);
+
+// kFailedPrecondition unless the plan is for as many ranks as `launch` says that there are.
+absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch);
+
+// What would be wrong with --nproc on each of the ranks that it starts: kInvalidArgument when this process is a rank
+// itself; the errors of CheckRankCount and ParseLinks.
+absl::Status CheckSpawn(const LoadedPlan& plan, const RankOptions& options);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_RANK_OPTIONS_H_
