@@ -25,8 +25,8 @@ absl::StatusOr<std::vector<TensorRef>> InputsOf(const Session& session, int entr
   const auto& entries = *session.plan().entries();
   if (entry < 0 || static_cast<uint32_t>(entry) >= entries.size() ||
       entries.Get(static_cast<uint32_t>(entry))->kind() != fbs::EntryKind::Step) {
-    return absl::InternalError(absl::StrCat("'", session.loaded_plan().name(), "' has no step of index ", entry,
-                                            ", which rank 0 asked for"));
+    return absl::InternalError(
+        absl::StrCat("'", session.loaded_plan().name(), "' has no step of index ", entry, ", which rank 0 asked for"));
   }
   std::vector<TensorRef> inputs;
   for (const fbs::Port* port : *entries.Get(static_cast<uint32_t>(entry))->inputs()) {
@@ -126,8 +126,8 @@ absl::Status FollowSteps(Session& session, RankGroup& group) {
   while (true) {
     int32_t kind = kEnd;
     const hal::HostPiece header = {nullptr, &kind, 1};
-    BOWLINE_RETURN_IF_ERROR(exchange->Run(
-        {.kind = hal::OperationKind::kReceive, .dtype = kernels::DType::kI32, .peer = 0}, {&header, 1}));
+    BOWLINE_RETURN_IF_ERROR(
+        exchange->Run({.kind = hal::OperationKind::kReceive, .dtype = kernels::DType::kI32, .peer = 0}, {&header, 1}));
     if (kind == kEnd) return absl::OkStatus();
     if (kind == kNothing) continue;
     const auto [found, is_new] = steps.try_emplace(kind);
@@ -139,8 +139,8 @@ absl::Status FollowSteps(Session& session, RankGroup& group) {
         step.pieces.push_back({nullptr, value.data(), value.size()});
       }
     }
-    BOWLINE_RETURN_IF_ERROR(exchange->Run(
-        {.kind = hal::OperationKind::kReceive, .dtype = kernels::DType::kU8, .peer = 0}, step.pieces));
+    BOWLINE_RETURN_IF_ERROR(
+        exchange->Run({.kind = hal::OperationKind::kReceive, .dtype = kernels::DType::kU8, .peer = 0}, step.pieces));
     for (size_t i = 0; i < step.ports.size(); ++i) {
       BOWLINE_RETURN_IF_ERROR(session.Write(step.ports[i], step.values[i]));
     }

@@ -111,11 +111,11 @@ absl::Status StepRunner::Run(const StepBatch& batch, std::vector<SampledToken>& 
   const auto input = [](const TensorRef& port, absl::Span<const int32_t> values, size_t size) {
     return StepInput{port, {reinterpret_cast<const uint8_t*>(values.data()), size * sizeof(int32_t)}};
   };
-  BOWLINE_RETURN_IF_ERROR(RunEntry(step->entry, {input(step->tokens_port, batch.tokens, batch.tokens.size()),
-                                                 input(step->rows_port, batch.rows, count + 1),
-                                                 input(step->lengths_port, batch.lengths, count),
-                                                 input(step->blocks_port, batch.blocks, count * listed),
-                                                 input(step->sample_port, batch.sample, count)}));
+  BOWLINE_RETURN_IF_ERROR(RunEntry(
+      step->entry,
+      {input(step->tokens_port, batch.tokens, batch.tokens.size()), input(step->rows_port, batch.rows, count + 1),
+       input(step->lengths_port, batch.lengths, count), input(step->blocks_port, batch.blocks, count * listed),
+       input(step->sample_port, batch.sample, count)}));
   logits_.resize(static_cast<size_t>(step->sequences * vocabulary_));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step->logits_port, absl::MakeSpan(logits_)));
   sampled.assign(all, {});

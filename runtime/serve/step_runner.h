@@ -19,9 +19,9 @@ namespace bowline::serve {
 
 class StepRunner {
  public:
-  // kFailedPrecondition where the plan has no such entries. `session`, whose parameters are loaded, and `leader` outlive
-  // the runner. Of a plan for several ranks this is rank 0, and its leader sends each step to the others; null for a
-  // plan of one rank.
+  // kFailedPrecondition where the plan has no such entries. `session`, whose parameters are loaded, and `leader`
+  // outlive the runner. Of a plan for several ranks this is rank 0, and its leader sends each step to the others; null
+  // for a plan of one rank.
   static absl::StatusOr<StepRunner> Create(Session* session, StepLeader* leader = nullptr);
 
   // Runs a step and picks a token for each sequence that wants one, with random numbers of its seed and the token's

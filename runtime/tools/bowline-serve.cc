@@ -287,9 +287,9 @@ absl::Status ServeRank(LoadedPlan plan, const RankView& view, const ServeOptions
   std::unique_ptr<serve::StepLeader> leader;
   if (view.group != nullptr) {
     BOWLINE_ASSIGN_OR_RETURN(
-        leader, serve::StepLeader::Create(*session, *view.group,
-                                          {.timeout = options.timeout(),
-                                           .broken = [&](const absl::Status& why) { broken.Set(why); }}));
+        leader, serve::StepLeader::Create(
+                    *session, *view.group,
+                    {.timeout = options.timeout(), .broken = [&](const absl::Status& why) { broken.Set(why); }}));
   }
   BOWLINE_ASSIGN_OR_RETURN(const Served served, has_steps ? ServeSteps(session.get(), leader.get(), options)
                                                           : ServeTexts(session.get(), options));
@@ -366,7 +366,10 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
   const std::optional<int> listener = ListenerOfSpawner();
   Signals signals;
   BOWLINE_RETURN_IF_ERROR(CheckOptions(options));
-  BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
+  Launch launch;
+  if (options.nproc == 0) {
+    BOWLINE_ASSIGN_OR_RETURN(launch, DetectLaunch(options.launch, &ProcessEnvironment));
+  }
   const auto run = [&](LoadedPlan plan, const RankView& view) {
     return ServeRank(std::move(plan), view, options, signals);
   };
@@ -375,7 +378,7 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
     if (view.rank != 0) signals.Handle([] {}, [] {});
     return run(std::move(plan), view);
   };
-  if (launch.ranks > 1 && options.nproc == 0) {
+  if (launch.ranks > 1) {
     if (IsModelPath(options.plan)) {
       return absl::InvalidArgumentError(absl::StrCat(
           launch.source, " says that this process is one of ", launch.ranks, " ranks, each of which would compile '",

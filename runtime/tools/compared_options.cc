@@ -12,12 +12,12 @@ namespace bowline {
 namespace {
 
 // The plan is compared by its hash.
-constexpr absl::string_view kOfOneRank[] = {
-    "PLAN",      "--help",  "--rank",  "--local-rank", "--rendezvous",         "--metrics",    "--quiet",
-    "--profile", "--trace", "--nproc", "--world-size", "--rendezvous-timeout", "--driver-path",
-    // Of bowline-serve, where rank 0 alone answers requests.
-    "MODEL", "--host", "--port", "--api-key-file", "--cors-origin", "--served-model-name", "--max-queue",
-    "--drain-timeout"};
+constexpr absl::string_view kOfOneRank[] = {"PLAN", "--help", "--rank", "--local-rank", "--rendezvous", "--metrics",
+                                            "--quiet", "--profile", "--trace", "--nproc", "--world-size",
+                                            "--rendezvous-timeout", "--driver-path",
+                                            // Of bowline-serve, where rank 0 alone answers requests.
+                                            "MODEL", "--host", "--port", "--api-key-file", "--cors-origin",
+                                            "--served-model-name", "--max-queue", "--drain-timeout"};
 constexpr absl::string_view kContents[] = {"--data", "--eval-data", "--weights"};
 
 template <size_t N>

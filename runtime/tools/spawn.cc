@@ -100,15 +100,10 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
 }
 
 absl::Status Spawner::StartRank(int rank, const std::vector<std::string>& arguments) {
-  std::vector<std::string> texts = {program_invocation_name,
-                                    "--rank",
-                                    absl::StrCat(rank),
-                                    "--world-size",
-                                    absl::StrCat(children_.size()),
-                                    "--local-rank",
-                                    absl::StrCat(rank),
-                                    "--rendezvous",
-                                    absl::StrCat("127.0.0.1:", port_)};
+  std::vector<std::string> texts = {
+      program_invocation_name,          "--rank",       absl::StrCat(rank), "--world-size",
+      absl::StrCat(children_.size()),   "--local-rank", absl::StrCat(rank), "--rendezvous",
+      absl::StrCat("127.0.0.1:", port_)};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& text : texts) argv.push_back(text.data());

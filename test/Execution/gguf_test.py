@@ -216,6 +216,15 @@ class Gguf(tools.ToolTest):
         text = self.text_of(rounded, whole)
         for weights, plan in ((path, kept), (path, computed), (rounded, computed)):
             self.assertEqual(self.text_of(weights, plan), text, plan)
+        # Ranks divide whole blocks: rows of a matrix, or blocks of its rows where their number divides.
+        divided = self.folder / "divided.plan"
+        tools.succeed("bowline-compile", path, "--mode", "serve", "--max-context", "32", "--buckets", "1,4",
+                      "--kv-blocks", "4", *tools.ONE_THREAD, "--mesh", "tp=2", "--verify-each=equiv", "-o", divided)
+        self.assertEqual(self.text_of(path, divided), text)
+        module = tools.succeed("bowline-translate", "--plan-to-mlir", divided, "-o", "-").decode()
+        # Of the tables of tokens and logits, of queries and keys, and of the projection from heads.
+        for shape in ("128x2x34", "32x2x34", "16x2x34", "64x1x34"):
+            self.assertIn(f"tensor<{shape}xui8>", module)
         # The matrices alone are in blocks.
         module = tools.succeed("bowline-translate", "--plan-to-mlir", kept, "-o", "-").decode()
         self.assertEqual(module.count('format "q8_0"'), sum(len(shape) == 2 for _, shape, _ in tensors))

@@ -120,6 +120,9 @@ const TensorParallel::Use *TensorParallel::findUse(graph::ParamOp param) const {
 static constexpr StringRef kNoUse = "no contraction with one input and one output dimension reads them";
 static constexpr StringRef kAmbiguous = "functions contract other dimensions of them, or have other numbers of heads";
 static constexpr StringRef kHeads = "their number of heads does not divide";
+static constexpr StringRef kBlocks =
+    "neither their rows nor the blocks of these divide, and blocks of bits are not padded";
+static constexpr StringRef kPartsInBlocks = "parts of a matrix in blocks of bits are not divided";
 
 StringRef TensorParallel::reasonForNoUse(graph::ParamOp param) const {
   return ambiguous.contains(param.getName()) ? kAmbiguous : kNoUse;
@@ -214,9 +217,29 @@ FailureOr<std::optional<TensorParallel::Sharding>> TensorParallel::findSharding(
   llvm_unreachable("unknown role");
 }
 
+/// A sharding of whole blocks, as near to \p sharding as there is one.
+std::optional<TensorParallel::Sharding> TensorParallel::fitBlocks(graph::ParamOp param, Sharding sharding,
+                                                                  StringRef &reason) const {
+  if (!param.getFormat())
+    return sharding;
+  if (sharding.parts > 1) {
+    reason = kPartsInBlocks;
+    return std::nullopt;
+  }
+  auto divides = [&](int64_t dim, int64_t pieces) { return param.getTensorType().getDimSize(dim) % pieces == 0; };
+  if (divides(sharding.dim, sharding.pieces ? sharding.pieces : ranks))
+    return sharding;
+  if (sharding.dim != 0 && divides(0, ranks))
+    return Sharding{0};
+  reason = kBlocks;
+  return std::nullopt;
+}
+
 FailureOr<std::optional<TensorParallel::Sharding>> TensorParallel::findSharding(graph::ParamOp param) {
   StringRef reason;
   FailureOr<std::optional<Sharding>> sharding = findSharding(param, reason);
+  if (succeeded(sharding) && *sharding)
+    sharding = fitBlocks(param, **sharding, reason);
   if (succeeded(sharding) && !*sharding && !reason.empty())
     keepWhole(param, reason);
   return sharding;

@@ -35,7 +35,8 @@ namespace bowline {
 /// A parameter without a role, or with one that is not in the table, is held whole, which is a remark. Which dimension
 /// is output and which is input is read from the contraction that uses the parameter: weights are stored as [out, in]
 /// by some families and as [in, out] by others. The dimension of a parameter with one dimension, a bias, is output. The
-/// number of ranks must divide numbers of heads, but need not divide sizes.
+/// number of ranks must divide numbers of heads, but need not divide sizes, except those of matrices in blocks of bits:
+/// one whose rows have another number of blocks is sharded along its output instead, if that divides.
 class TensorParallel {
 public:
   /// \p ranks is the size of the axis \p axis, which is for messages.
@@ -79,6 +80,7 @@ private:
   std::optional<Sharding> shardParts(graph::ParamOp param, llvm::StringRef &reason) const;
   llvm::FailureOr<std::optional<Sharding>> shardKeys(graph::ParamOp param, llvm::StringRef &reason) const;
   llvm::FailureOr<std::optional<Sharding>> findSharding(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Sharding> fitBlocks(graph::ParamOp param, Sharding sharding, llvm::StringRef &reason) const;
   mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const;
 
   mlir::ModuleOp module;

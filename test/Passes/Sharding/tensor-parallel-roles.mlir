@@ -127,3 +127,38 @@ module @functions {
     graph.return %0, %1, %2 : tensor<3x8xf32>, tensor<3x8xf32>, tensor<3x4xf32>
   }
 }
+
+// -----
+
+// Matrices in blocks of bits: whole blocks are divided, and rows where these do not divide.
+// CHECK-LABEL: module @blocks
+module @blocks {
+  dist.strategy @s { mesh @mesh ["tp"] [2] }
+  // CHECK: graph.param frozen @words {{.*}}dist.sharding<[{"tp"}, {}, {}]>
+  graph.param frozen @words : tensor<6x2x20xui8> init(#graph.fill<0.0>) key("0") role(vocabulary) format("q4_1")
+  // CHECK: graph.param frozen @up {{.*}}dist.sharding<[{"tp"}, {}, {}]>
+  graph.param frozen @up : tensor<96x2x20xui8> init(#graph.fill<0.0>) key("1") role(column) format("q4_1")
+  // CHECK: graph.param frozen @odd {{.*}}dist.sharding<[{"tp"}, {}, {}]>
+  graph.param frozen @odd : tensor<64x3x20xui8> init(#graph.fill<0.0>) key("2") role(row) format("q4_1")
+  // CHECK: graph.param frozen @even {{.*}}dist.sharding<[{}, {"tp"}, {}]>
+  graph.param frozen @even : tensor<32x2x20xui8> init(#graph.fill<0.0>) key("3") role(row) format("q4_1")
+  // expected-remark @+1 {{'neither' stays whole on all 2 ranks along "tp": neither their rows nor the blocks of these divide, and blocks of bits are not padded}}
+  graph.param frozen @neither : tensor<3x1x20xui8> init(#graph.fill<0.0>) key("4") role(row) format("q4_1")
+  // expected-remark @+1 {{'parts' stays whole on all 2 ranks along "tp": parts of a matrix in blocks of bits are not divided}}
+  graph.param frozen @parts : tensor<6x1x20xui8> init(#graph.fill<0.0>) key("5") role(fused 2, 2, 2) format("q4_1")
+  graph.func loss @loss(%tokens: tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x6xf32>) {
+    %words = graph.read @words : tensor<6x2x20xui8>
+    %x = graph.quantized_gather %words[%tokens] format "q4_1" : (tensor<6x2x20xui8>, tensor<3xi32>) -> tensor<3x64xf32>
+    %up = graph.read @up : tensor<96x2x20xui8>
+    %h = graph.quantized_dot %x, %up format "q4_1" : (tensor<3x64xf32>, tensor<96x2x20xui8>) -> tensor<3x96xf32>
+    %odd = graph.read @odd : tensor<64x3x20xui8>
+    %y = graph.quantized_dot %h, %odd format "q4_1" : (tensor<3x96xf32>, tensor<64x3x20xui8>) -> tensor<3x64xf32>
+    %even = graph.read @even : tensor<32x2x20xui8>
+    %z = graph.quantized_dot %y, %even format "q4_1" : (tensor<3x64xf32>, tensor<32x2x20xui8>) -> tensor<3x32xf32>
+    %neither = graph.read @neither : tensor<3x1x20xui8>
+    %n = graph.quantized_dot %z, %neither format "q4_1" : (tensor<3x32xf32>, tensor<3x1x20xui8>) -> tensor<3x3xf32>
+    %parts = graph.read @parts : tensor<6x1x20xui8>
+    %p = graph.quantized_dot %z, %parts format "q4_1" : (tensor<3x32xf32>, tensor<6x1x20xui8>) -> tensor<3x6xf32>
+    graph.return %n, %p : tensor<3x3xf32>, tensor<3x6xf32>
+  }
+}
