@@ -273,14 +273,28 @@ absl::Status CheckOptions(ServeOptions& options) {
       "'", options.plan, "' is a plan, which has no weights; give --weights, a GGUF file or a Hugging Face directory"));
 }
 
-// Serves as one rank of the plan: rank 0 answers requests, and the others run the steps that it sends.
-absl::Status ServeRank(LoadedPlan plan, const RankView& view, const ServeOptions& options, Signals& signals) {
-  if (view.rank != 0) {
-    BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(std::move(plan), view, options));
-    return serve::FollowSteps(*session, *view.group);
-  }
-  BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(options.api_key_file));
-  BOWLINE_ASSIGN_OR_RETURN(const serve::ModelFiles files, serve::OpenModelFiles(options.weights));
+// What a server has beside its plan.
+struct ServerFiles {
+  serve::ModelFiles model;
+  std::vector<std::string> keys;
+};
+
+absl::StatusOr<ServerFiles> OpenServerFiles(const ServeOptions& options) {
+  ServerFiles files;
+  BOWLINE_ASSIGN_OR_RETURN(files.keys, ReadKeys(options.api_key_file));
+  BOWLINE_ASSIGN_OR_RETURN(files.model, serve::OpenModelFiles(options.weights));
+  return files;
+}
+
+absl::Status Follow(LoadedPlan plan, const RankView& view, const ServeOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(std::move(plan), view, options));
+  return serve::FollowSteps(*session, *view.group);
+}
+
+// Answers requests, as rank 0 of the plan.
+absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& server_files, const ServeOptions& options,
+                    Signals& signals) {
+  const serve::ModelFiles& files = server_files.model;
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(std::move(plan), view, options));
   const bool has_steps = FindEntry(session->plan(), fbs::EntryKind::Step) != nullptr;
   Broken broken;
@@ -327,7 +341,7 @@ absl::Status ServeRank(LoadedPlan plan, const RankView& view, const ServeOptions
                                                        service->Handle(exchange);
                                                      }));
   service = std::make_unique<serve::Service>(
-      model, &engine, serve::ServiceOptions{.api_keys = std::move(keys), .cors_origins = options.cors_origins});
+      model, &engine, serve::ServiceOptions{.api_keys = server_files.keys, .cors_origins = options.cors_origins});
   signals.Handle(
       [&] {
         service->SetDraining();
@@ -370,13 +384,14 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
   if (options.nproc == 0) {
     BOWLINE_ASSIGN_OR_RETURN(launch, DetectLaunch(options.launch, &ProcessEnvironment));
   }
-  const auto run = [&](LoadedPlan plan, const RankView& view) {
-    return ServeRank(std::move(plan), view, options, signals);
-  };
-  const auto run_process = [&](LoadedPlan plan, const RankView& view) {
-    // Rank 0 has the signal as well, and ends all.
-    if (view.rank != 0) signals.Handle([] {}, [] {});
-    return run(std::move(plan), view);
+  const auto run_process = [&](LoadedPlan plan, const RankView& view) -> absl::Status {
+    if (view.rank != 0) {
+      // Rank 0 has the signal as well, and ends all.
+      signals.Handle([] {}, [] {});
+      return Follow(std::move(plan), view, options);
+    }
+    BOWLINE_ASSIGN_OR_RETURN(const ServerFiles files, OpenServerFiles(options));
+    return Answer(std::move(plan), view, files, options, signals);
   };
   if (launch.ranks > 1) {
     if (IsModelPath(options.plan)) {
@@ -390,6 +405,7 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
     BOWLINE_RETURN_IF_ERROR(listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
     return 0;
   }
+  BOWLINE_ASSIGN_OR_RETURN(const ServerFiles files, OpenServerFiles(options));
   std::optional<PlanFolder> folder;
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, OpenPlan(options, folder));
   if (options.nproc > 0) {
@@ -400,7 +416,10 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   if (RankCount(plan.plan()) == 1 && launch.source.empty()) BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));
   signals.Start(options.drain_timeout_s);
-  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, run));
+  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, [&](LoadedPlan own, const RankView& view) {
+    return view.rank == 0 ? Answer(std::move(own), view, files, options, signals)
+                          : Follow(std::move(own), view, options);
+  }));
   return 0;
 }
 
