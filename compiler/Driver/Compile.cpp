@@ -420,6 +420,9 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
     return absl::InvalidArgumentError("--compile-to names a phase before --compile-from");
   if (options.from == Phase::Input)
     BOWLINE_RETURN_IF_ERROR(chooseTarget(options).status());
+  if (options.mode == CompileMode::Serve && !isIr && options.to == Phase::Plan && options.memoryLimit > 0 &&
+      options.cacheBlocks == 0 && options.cacheBytes == 0)
+    return compileServeWithinMemory(options);
 
   DialectRegistry registry;
   registerAllDialects(registry);

@@ -53,8 +53,9 @@ struct CompileOptions {
   int64_t maxBatch = 64;                                                  // sequences of a step
   int64_t maxContext = 0;   // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
   int64_t blockTokens = 16; // tokens of a block of the cache
-  int64_t cacheBlocks = 0;  // without the one that holds nothing; 0: for maxBatch contexts within kDefaultCacheBytes
-  uint64_t cacheBytes = 0;  // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
+  // Without the one that holds nothing; 0: for maxBatch contexts within what memoryLimit leaves, or kDefaultCacheBytes.
+  int64_t cacheBlocks = 0;
+  uint64_t cacheBytes = 0;       // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
   std::string cacheType = "f32"; // elements of the cache (types/computed_types.h)
   // Of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the type that is computed in.
   std::string weightsType = "as-stored";

@@ -43,6 +43,10 @@ absl::StatusOr<std::map<std::string, ElementType>> storedBlocksOf(const std::str
 hf::ServeSizes serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
                             std::vector<std::string> &remarks);
 
+/// compileModel of a plan for serving whose cache takes what `options.memoryLimit` leaves, at most that of as many
+/// contexts as sequences of a step, and at least one. Where that is above the limit, the plan is returned all the same.
+absl::StatusOr<CompileResult> compileServeWithinMemory(const CompileOptions &options);
+
 /// Writes into the module what phases after the input may ask it for.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);
 

@@ -177,7 +177,9 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(isWholeNumber)
       ->capture_default_str();
   app.add_option("--kv-blocks", o.cacheBlocks,
-                 "Blocks of the cache of keys and values [as --max-batch contexts need, within 1 GiB]")
+                 "Blocks of the cache of keys and values [as --max-batch contexts need, within what --memory-limit "
+                 "leaves, or 1 "
+                 "GiB]")
       ->check(isWholeNumber);
   app.add_option(
          "--kv-memory", line.cacheMemory,
@@ -358,10 +360,12 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return absl::InvalidArgumentError(absl::StrCat(
         options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
         line.memoryLimit,
-        result.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
-                                     "--microbatches\n"
-                                   : "; use --recompute auto, a smaller --batch or --seq, or more "
-                                     "--microbatches\n",
+        options.mode == CompileMode::Serve ? "; use a smaller --max-context, --max-batch or largest of --buckets, or "
+                                             "--kv-dtype of fewer bits\n"
+        : result.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
+                                       "--microbatches\n"
+                                     : "; use --recompute auto, a smaller --batch or --seq, or more "
+                                       "--microbatches\n",
         describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));

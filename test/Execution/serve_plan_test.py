@@ -2,6 +2,8 @@
 """Plans for serving from a paged cache: what every step of the compiler makes of them, what is proven of them, and that
 they survive as text. What they compute is tested in ServePlanTest.cpp."""
 
+import re
+
 import tools
 
 SIZES = ["--mode", "serve", "--buckets", "1,5,16", "--max-batch", "3", "--max-context", "23", "--block-tokens", "4",
@@ -42,6 +44,32 @@ class ServePlans(tools.ToolTest):
         self.assertEqual([line for line in lines if "plan.copy" in line and "%cache." in line], [])
         # Two caches of two layers in each of three steps.
         self.assertEqual(sum("plan.launch @cache_write" in line for line in lines), 12)
+
+    def test_the_cache_takes_what_a_limit_of_memory_leaves(self):
+        sizes = ["--mode", "serve", "--buckets", "1,5,16", "--max-batch", "64", "--max-context", "23", "--block-tokens",
+                 "4", *tools.ONE_THREAD]
+
+        def arena_and_blocks(name, *flags):
+            plan, text = self.folder / f"{name}.plan", self.folder / f"{name}.mlir"
+            tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *sizes, *flags, "-o", plan)
+            tools.succeed("bowline-translate", "--plan-to-mlir", plan, "-o", text)
+            checked = tools.succeed("bowline-check", plan).decode()
+            return (int(re.search(r"^arena\s+(\d+) bytes", checked, re.MULTILINE)[1]),
+                    int(re.search(r"block_count = (\d+)", text.read_text())[1]) - 1)
+
+        for mesh in ([], ["--mesh", "tp=2"]):
+            least, few = arena_and_blocks("few", "--kv-blocks", "6", *mesh)
+            limit = least + 100_000
+            arena, blocks = arena_and_blocks("limited", "--memory-limit", str(limit), *mesh)
+            self.assertLessEqual(arena, limit)
+            self.assertGreater(blocks, few)
+            self.assertGreater(arena_and_blocks("more", "--kv-blocks", str(blocks + 1), *mesh)[0], limit)
+        # No more than the sequences of a step may need, of six blocks each.
+        self.assertEqual(arena_and_blocks("all", "--memory-limit", "1GiB")[1], 64 * 6)
+        done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *sizes, "--memory-limit", "1000", "-o",
+                           self.folder / "x.plan")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("more than --memory-limit 1000; use a smaller --max-context", done.stderr.decode())
 
 
 if __name__ == "__main__":
