@@ -44,6 +44,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The rest runs on the server's thread. `number` is that of the exchange, so that one that is over changes nothing.
   void Reply(uint64_t number, int status, const std::string& type, std::string body, const HttpHeaders& headers) {
     if (number != number_ || closed_ || streaming_) return;
+    status_ = status;
     http::response<http::string_body> response(static_cast<http::status>(status), version_);
     response.set(http::field::content_type, type);
     for (const auto& [name, value] : headers) response.set(name, value);
@@ -57,6 +58,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void BeginStream(uint64_t number, const std::string& type, const HttpHeaders& headers) {
     if (number != number_ || closed_ || streaming_) return;
     streaming_ = true;
+    status_ = 200;
     http::response<http::empty_body> response(http::status::ok, version_);
     response.set(http::field::content_type, type);
     response.set(http::field::cache_control, "no-cache");
@@ -86,6 +88,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     gone_ = std::move(gone);
   }
 
+  void OnComplete(uint64_t number, std::function<void(int, bool)> done) {
+    if (number != number_) return;
+    if (closed_) return done(0, false);
+    done_ = std::move(done);
+  }
+
   // After the reply that is under way.
   void CloseSoon() {
     keeps_ = false;
@@ -106,6 +114,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
     stream_.close();
     if (auto gone = std::exchange(gone_, nullptr)) gone();
+    if (auto done = std::exchange(done_, nullptr)) done(status_, false);
   }
 
  private:
@@ -137,11 +146,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     replying_ = false;
     ends_ = ends_ || !keeps_;
     gone_ = nullptr;
+    if (auto done = std::exchange(done_, nullptr)) done(status_, true);
     if (unsent_.empty()) Next();
   }
   void Next() {
     if (ends_) return Close();
     ++number_;
+    status_ = 0;
     streaming_ = false;
     Read();
   }
@@ -155,6 +166,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<std::string> unsent_;
   size_t unsent_bytes_ = 0;
   std::function<void()> gone_;
+  std::function<void(int, bool)> done_;
+  int status_ = 0;  // of the reply; 0: none yet
   uint64_t number_ = 0;
   unsigned version_ = 11;
   bool keeps_ = true, is_head_ = false, chunks_ = true;
@@ -194,6 +207,11 @@ class Exchange : public HttpExchange {
   void OnDisconnect(std::function<void()> gone) override {
     Post([gone = std::move(gone), number = number_](Connection& connection) mutable {
       connection.OnDisconnect(number, std::move(gone));
+    });
+  }
+  void OnComplete(std::function<void(int, bool)> done) override {
+    Post([done = std::move(done), number = number_](Connection& connection) mutable {
+      connection.OnComplete(number, std::move(done));
     });
   }
 

@@ -53,6 +53,9 @@ class HttpExchange {
   virtual void EndStream() = 0;
   // `gone` runs once, on the server's thread, when the client leaves before the reply is complete.
   virtual void OnDisconnect(std::function<void()> gone) = 0;
+  // `done` runs once, on the server's thread, when the reply is given to the connection whole, or when the client left
+  // before (complete: false), with the reply's status; 0 where there was none. Before Reply or BeginStream.
+  virtual void OnComplete(std::function<void(int status, bool complete)> done) = 0;
 
  protected:
   HttpRequest request_;

@@ -7,7 +7,7 @@
 
 namespace bowline::serve {
 
-std::string WriteMetrics(const EngineCounts& c) {
+std::string WriteMetrics(const EngineCounts& c, const Latencies::Values& latencies) {
   std::string text;
   const auto head = [&](absl::string_view name, absl::string_view type, absl::string_view help) {
     absl::StrAppend(&text, "# HELP bowline_", name, " ", help, "\n# TYPE bowline_", name, " ", type, "\n");
@@ -35,6 +35,19 @@ std::string WriteMetrics(const EngineCounts& c) {
                                       {"error", c.failed}}) {
     absl::StrAppend(&text, "bowline_requests_ended_total{finished_reason=\"", reason, "\"} ", count, "\n");
   }
+  const auto histogram = [&](absl::string_view name, absl::string_view help, const LatencyHistogram& values) {
+    head(name, "histogram", help);
+    uint64_t below = 0;
+    for (size_t i = 0; i < values.counts.size(); ++i) {
+      below += values.counts[i];
+      const std::string end = i < LatencyHistogram::kEnds.size() ? absl::StrCat(LatencyHistogram::kEnds[i]) : "+Inf";
+      absl::StrAppend(&text, "bowline_", name, "_bucket{le=\"", end, "\"} ", below, "\n");
+    }
+    absl::StrAppend(&text, "bowline_", name, "_sum ", values.sum, "\nbowline_", name, "_count ", below, "\n");
+  };
+  histogram("time_to_first_token_seconds", "From a request to the first token of an answer.", latencies.first_token);
+  histogram("time_per_output_token_seconds", "From a token of an answer to the next.", latencies.between_tokens);
+  histogram("e2e_request_latency_seconds", "From a request to the end of its answers.", latencies.whole);
   return text;
 }
 

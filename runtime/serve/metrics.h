@@ -4,11 +4,12 @@
 #include <string>
 
 #include "runtime/serve/engine.h"
+#include "runtime/serve/request_record.h"
 
 namespace bowline::serve {
 
-// The counts in Prometheus' text format.
-std::string WriteMetrics(const EngineCounts& counts);
+// The counts, and the latencies as histograms, in Prometheus' text format.
+std::string WriteMetrics(const EngineCounts& counts, const Latencies::Values& latencies);
 
 }  // namespace bowline::serve
 

@@ -97,6 +97,11 @@ bool Service::MayUse(const HttpRequest& request) const {
 
 void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
+  const auto record = std::make_shared<RequestRecord>(request.method, request.path, latencies_);
+  if (options_.log) {
+    exchange->OnComplete(
+        [record, log = options_.log](int status, bool complete) { log(record->Json(status, complete)); });
+  }
   if (AllowOrigin(*exchange)) return exchange->Reply(204, "text/plain", "");
   const absl::string_view path = request.path, method = request.method == "HEAD" ? "GET" : request.method;
   const auto* known = std::find_if(std::begin(kPaths), std::end(kPaths), [&](const Path& p) { return p.path == path; });
@@ -124,10 +129,11 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   if (path == "/ready") {
     return exchange->Reply(draining_ ? 503 : 200, "text/plain", draining_ ? "shutting down\n" : "ready\n");
   }
-  if (path == "/metrics") return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts()));
+  if (path == "/metrics")
+    return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts(), latencies_->values()));
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
   if (path == "/tokenize") return Tokenize(*exchange);
-  Complete(exchange, path == "/v1/chat/completions");
+  Complete(exchange, record, path == "/v1/chat/completions");
 }
 
 std::variant<std::vector<int32_t>, ApiError> Service::Encode(const ApiRequest& request, bool chat) const {
@@ -197,7 +203,8 @@ std::variant<Generation, ApiError> Service::Plan(const ApiRequest& request, bool
   return generation;
 }
 
-void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat) {
+void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, const std::shared_ptr<RequestRecord>& record,
+                       bool chat) {
   const std::string& body = exchange->request().body;
   const auto parsed = chat ? ParseChatRequest(body) : ParseCompletionRequest(body);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(*exchange, *error);
@@ -207,12 +214,17 @@ void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat)
   const auto& generation = std::get<Generation>(planned);
   Answer::About about = {absl::StrCat(chat ? "chatcmpl-" : "cmpl-", absl::Hex(Now()), "-", ++requests_), model_.name,
                          Now(), chat, static_cast<uint64_t>(generation.prompt.size())};
+  record->BeginGeneration(about.id, about.prompt_tokens, static_cast<size_t>(request.n));
   auto answer = std::make_shared<Answer>(exchange, *model_.tokenizer, request, std::move(about));
   std::vector<Generation> generations(static_cast<size_t>(request.n), generation);
   for (size_t i = 0; i < generations.size(); ++i) {
     generations[i].seed += i;
-    generations[i].take = [answer, i](const SampledToken& sampled) { return answer->Take(i, sampled); };
-    generations[i].finish = [answer, i](FinishReason reason, const absl::Status& status) {
+    generations[i].take = [answer, record, i](const SampledToken& sampled) {
+      record->AddToken(i);
+      return answer->Take(i, sampled);
+    };
+    generations[i].finish = [answer, record, i](FinishReason reason, const absl::Status& status) {
+      record->EndAnswer(i, reason);
       answer->Finish(i, reason, status);
     };
   }

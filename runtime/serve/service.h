@@ -15,6 +15,7 @@
 #include "runtime/serve/engine.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/model_files.h"
+#include "runtime/serve/request_record.h"
 #include "runtime/text/tokenizer.h"
 
 namespace bowline::serve {
@@ -35,6 +36,8 @@ struct ServiceOptions {
   std::vector<std::string> api_keys;
   // The origins of pages whose scripts may use the API beside the server's own page; "*": all.
   std::vector<std::string> cors_origins;
+  // Gets a line (RequestRecord::Json) of each request that is complete; null: no log.
+  std::function<void(const std::string& line)> log = nullptr;
 };
 
 class Service {
@@ -52,7 +55,7 @@ class Service {
   bool MayUse(const HttpRequest& request) const;
   // Lets scripts of allowed origins read the reply. True where the request only asks whether they may.
   bool AllowOrigin(HttpExchange& exchange) const;
-  void Complete(const std::shared_ptr<HttpExchange>& exchange, bool chat);
+  void Complete(const std::shared_ptr<HttpExchange>& exchange, const std::shared_ptr<RequestRecord>& record, bool chat);
   // The tokens of the request's prompt.
   std::variant<std::vector<int32_t>, ApiError> Encode(const ApiRequest& request, bool chat) const;
   // What an engine is to do for the request, but for who takes the tokens; with defaults of the model.
@@ -65,6 +68,7 @@ class Service {
   const ServiceOptions options_;
   std::atomic<bool> draining_ = false;
   std::atomic<uint64_t> requests_ = 0;
+  const std::shared_ptr<Latencies> latencies_ = std::make_shared<Latencies>();
 };
 
 }  // namespace bowline::serve

@@ -79,6 +79,7 @@ struct ServeOptions : RankOptions {
   std::vector<std::string> cors_origins;
   size_t most_waiting = 128;
   double drain_timeout_s = 30;
+  bool log_json = false;
 };
 
 // Flags of bowline-compile, which reads their values.
@@ -340,8 +341,9 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
                                                      [&](const std::shared_ptr<serve::HttpExchange>& exchange) {
                                                        service->Handle(exchange);
                                                      }));
-  service = std::make_unique<serve::Service>(
-      model, &engine, serve::ServiceOptions{.api_keys = server_files.keys, .cors_origins = options.cors_origins});
+  serve::ServiceOptions service_options = {.api_keys = server_files.keys, .cors_origins = options.cors_origins};
+  if (options.log_json) service_options.log = [](const std::string& line) { absl::FPrintF(stderr, "%s\n", line); };
+  service = std::make_unique<serve::Service>(model, &engine, std::move(service_options));
   signals.Handle(
       [&] {
         service->SetDraining();
@@ -452,6 +454,8 @@ int Main(int argc, char** argv) {
   app.add_option("--drain-timeout", o.drain_timeout_s, "Seconds that accepted requests have after a signal")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  app.add_flag("--log-json", o.log_json,
+               "Write a line of JSON to stderr for each request when its reply is complete, without its texts");
   AddRankOptions(app, o);
   app.add_option("--driver", o.driver, "Device driver, as in bowline run; not given: the plan's");
   app.add_option("--driver-path", o.driver_path, "Folders to look for plugins of drivers in");

@@ -17,7 +17,7 @@ constexpr absl::string_view kOfOneRank[] = {"PLAN", "--help", "--rank", "--local
                                             "--rendezvous-timeout", "--driver-path",
                                             // Of bowline-serve, where rank 0 alone answers requests.
                                             "MODEL", "--host", "--port", "--api-key-file", "--cors-origin",
-                                            "--served-model-name", "--max-queue", "--drain-timeout"};
+                                            "--served-model-name", "--max-queue", "--drain-timeout", "--log-json"};
 constexpr absl::string_view kContents[] = {"--data", "--eval-data", "--weights"};
 
 template <size_t N>

@@ -136,6 +136,33 @@ class Serve(tools.ToolTest):
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
 
+    def test_a_line_of_each_request_and_latencies(self):
+        server, port = self.serve_steps("--log-json")
+        body = {"prompt": "In the", "max_tokens": 5, "temperature": 0, "n": 2}
+        self.assertEqual(self.ask(port, "/v1/completions", body)[0], 200)
+        self.assertEqual(self.ask(port, "/v1/completions", {**body, "stream": True})[0], 200)
+        self.assertEqual(self.ask(port, "/v1/completions", {"prompt": 3})[0], 400)
+        metrics = self.ask(port, "/metrics")[1]
+        records = [json.loads(server.stderr.readline()) for _ in range(4)]
+        self.assertEqual([(r["method"], r["path"], r["status"], r["complete"]) for r in records],
+                         [("POST", "/v1/completions", 200, True), ("POST", "/v1/completions", 200, True),
+                          ("POST", "/v1/completions", 400, True), ("GET", "/metrics", 200, True)])
+        tokens = 0
+        for record in records[:2]:
+            self.assertEqual(record["prompt_tokens"], len("In the"))
+            self.assertEqual(len(record["finish_reasons"]), 2)
+            self.assertLessEqual(0, record["first_token_ms"])
+            self.assertLessEqual(record["first_token_ms"], record["duration_ms"])
+            self.assertNotIn("In the", json.dumps(record))
+            tokens += record["completion_tokens"]
+        self.assertNotIn("prompt_tokens", records[2])
+        counts = {name: int(value) for name, value in re.findall(r"^bowline_(\w+)_seconds_count (\d+)$", metrics, re.M)}
+        # Of four answers, in two requests.
+        self.assertEqual(counts, {"time_to_first_token": 4, "time_per_output_token": tokens - 4, "e2e_request_latency": 2})
+        for name, count in counts.items():
+            buckets = [int(n) for n in re.findall(rf'^bowline_{name}_seconds_bucket{{le="[^"]+"}} (\d+)$', metrics, re.M)]
+            self.assertEqual((buckets, buckets[-1]), (sorted(buckets), count))
+
     def test_keys_and_names(self):
         (self.folder / "keys").write_text("first\n\nsecond\n")
         _, port = self.serve("--api-key-file", self.folder / "keys", "--served-model-name", "knot")

@@ -118,6 +118,13 @@ TEST(HttpServerTest, AClientThatLeavesIsSeen) {
         ++gone;
         changed.notify_all();
       });
+      kept->OnComplete([&](int status, bool complete) {
+        const std::lock_guard<std::mutex> inner(mutex);
+        EXPECT_FALSE(complete);
+        EXPECT_EQ(status, 0);
+        ++gone;
+        changed.notify_all();
+      });
       changed.notify_all();
     });
     HttpClient client(serving.port());
@@ -127,12 +134,12 @@ TEST(HttpServerTest, AClientThatLeavesIsSeen) {
     lock.unlock();
     client.Close();
     lock.lock();
-    changed.wait(lock, [&] { return gone == 1; });
+    changed.wait(lock, [&] { return gone == 2; });
     // A late reply goes nowhere.
     kept->Reply(200, "text/plain", "late");
     kept = nullptr;
   }
-  EXPECT_EQ(gone, 1);
+  EXPECT_EQ(gone, 2);
 }
 
 TEST(HttpServerTest, AHandlerThatDropsARequestClosesTheConnection) {
