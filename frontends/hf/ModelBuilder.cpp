@@ -58,10 +58,17 @@ static graph::RoleAttr roleAttr(MLIRContext *context, const Role &role) {
   return graph::RoleAttr::get(context, kind(), role.parts, role.sharedBy);
 }
 
-/// A matrix in blocks of bits: bytes [rows, blocks of a row, bytes of a block].
+/// A matrix in blocks of bits: bytes [rows, blocks of a row, bytes of a block]. Null where rows are no whole blocks.
 static RankedTensorType blockType(MLIRContext *context, const Parameter &parameter, ElementType format) {
+  if (parameter.shape.size() != 2)
+    return nullptr;
   const ElementTypeInfo &info = InfoOf(format);
-  int64_t shape[] = {parameter.shape[0], parameter.shape[1] / info.block_elements, info.block_bytes};
+  int64_t rows = parameter.shape[0], width = parameter.shape[1];
+  if (parameter.isTransposed)
+    std::swap(rows, width);
+  if (width % info.block_elements != 0)
+    return nullptr;
+  int64_t shape[] = {rows, width / info.block_elements, info.block_bytes};
   return RankedTensorType::get(shape, IntegerType::get(context, 8, IntegerType::Unsigned));
 }
 
@@ -70,10 +77,10 @@ void ModelBuilder::declareParameters(const std::map<std::string, ElementType> &b
     at(parameter.key);
     RankedTensorType type = f32(parameter.shape);
     auto stored = blocks.find(parameter.key);
-    bool isInBlocks = stored != blocks.end() && parameter.shape.size() == 2 &&
-                      parameter.shape[1] % InfoOf(stored->second).block_elements == 0;
-    if (isInBlocks) {
-      type = blockType(builder.getContext(), parameter, stored->second);
+    RankedTensorType bytes =
+        stored != blocks.end() ? blockType(builder.getContext(), parameter, stored->second) : nullptr;
+    if (bytes) {
+      type = bytes;
       formats[parameter.symbol] = std::string(InfoOf(stored->second).name);
     }
     parameterTypes[parameter.symbol] = type;
@@ -81,7 +88,7 @@ void ModelBuilder::declareParameters(const std::map<std::string, ElementType> &b
     auto param =
         graph::ParamOp::create(builder, parameter.symbol, type, initAttr(context, parameter.initial), parameter.key);
     param.setRoleAttr(roleAttr(context, parameter.role));
-    if (isInBlocks) {
+    if (bytes) {
       param.setInitAttr(graph::FillAttr::get(context, 0.0));
       param.setFormat(formats[parameter.symbol]);
       param.setFrozen(true);
@@ -104,25 +111,33 @@ Value ModelBuilder::contract(Value x, Value weight, int64_t weightDim) {
                                      ArrayRef<int64_t>{typeOf(x).getRank() - 1}, ArrayRef<int64_t>{weightDim});
 }
 
-Value ModelBuilder::embed(Value tokens) {
-  Value table = read("embed");
-  auto format = formats.find("embed");
+Value ModelBuilder::rows(const Twine &symbol, Value numbers) {
+  Value table = read(symbol);
+  auto format = formats.find(symbol.str());
   if (format == formats.end())
-    return graph::GatherOp::create(builder, table, tokens);
-  SmallVector<int64_t> shape(typeOf(tokens).getShape());
+    return graph::GatherOp::create(builder, table, numbers);
+  SmallVector<int64_t> shape(typeOf(numbers).getShape());
   shape.push_back(config.hidden);
-  return graph::QuantizedGatherOp::create(builder, f32(shape), table, tokens, format->second);
+  return graph::QuantizedGatherOp::create(builder, f32(shape), table, numbers, format->second);
+}
+
+Value ModelBuilder::multiplyBlocks(Value x, Value weight) {
+  auto read = weight.getDefiningOp<graph::ReadOp>();
+  auto format = read ? formats.find(read.getVariable()) : formats.end();
+  if (format == formats.end())
+    return nullptr;
+  return graph::QuantizedDotOp::create(builder, x, weight, format->second).getResult();
 }
 
 Value ModelBuilder::linear(Value x, Value weight) {
-  auto read = weight.getDefiningOp<graph::ReadOp>();
-  auto format = read ? formats.find(read.getVariable()) : formats.end();
-  if (format != formats.end())
-    return graph::QuantizedDotOp::create(builder, x, weight, format->second).getResult();
-  return contract(x, weight, 1);
+  Value product = multiplyBlocks(x, weight);
+  return product ? product : contract(x, weight, 1);
 }
 
-Value ModelBuilder::linearTransposed(Value x, Value weight) { return contract(x, weight, 0); }
+Value ModelBuilder::linearTransposed(Value x, Value weight) {
+  Value product = multiplyBlocks(x, weight);
+  return product ? product : contract(x, weight, 0);
+}
 
 Value ModelBuilder::add(Value lhs, Value rhs) { return arith::AddFOp::create(builder, lhs, rhs); }
 

@@ -50,12 +50,14 @@ public:
   /// The value of a parameter, by symbol.
   Value read(const llvm::Twine &symbol);
 
+  /// Rows of a parameter [V, D], which may be in blocks of bits, by their numbers [...].
+  Value rows(const llvm::Twine &symbol, Value numbers);
   /// Rows of the parameter "embed" by the numbers of tokens [B, S].
-  Value embed(Value tokens);
+  Value embed(Value tokens) { return rows("embed", tokens); }
 
   /// x [..., in] times a weight stored as [out, in], as torch.nn.Linear does, which may be in blocks of bits.
   Value linear(Value x, Value weight);
-  /// x [..., in] times a weight stored as [in, out], as GPT-2's Conv1D does.
+  /// x [..., in] times a weight stored as [in, out], as GPT-2's Conv1D does, or in blocks of bits as [out, in].
   Value linearTransposed(Value x, Value weight);
   /// x [..., D] plus bias [D].
   Value addBias(Value x, Value bias);
@@ -77,6 +79,8 @@ public:
   mlir::RankedTensorType i32(llvm::ArrayRef<int64_t> shape);
 
 private:
+  /// x [..., in] times a weight [out, in] in blocks of bits; null where the weight is in none.
+  Value multiplyBlocks(Value x, Value weight);
   Value contract(Value x, Value weight, int64_t weightDim);
 
   const ModelConfig &config;

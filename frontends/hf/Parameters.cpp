@@ -30,6 +30,12 @@ void ParameterList::normal(Role role, absl::string_view symbol, absl::string_vie
   add(std::move(role), symbol, key, std::move(shape), {Initial::Kind::Normal, stddev});
 }
 
+void ParameterList::normalTransposed(Role role, absl::string_view symbol, absl::string_view key,
+                                     std::vector<int64_t> shape, double stddev) {
+  normal(std::move(role), symbol, key, std::move(shape), stddev);
+  parameters.back().isTransposed = true;
+}
+
 void ParameterList::fill(Role role, absl::string_view symbol, absl::string_view key, int64_t size, double value) {
   add(std::move(role), symbol, key, {size}, {Initial::Kind::Fill, value});
 }

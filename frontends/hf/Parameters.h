@@ -39,6 +39,7 @@ struct Parameter {
   Initial initial;
   Role role;
   std::optional<int64_t> layer;
+  bool isTransposed = false; // a matrix [in, out], as GPT-2's Conv1D has it; in blocks of bits it is [out, in]
 };
 
 /// Collects parameters. Those of a layer are named without its prefixes.
@@ -50,6 +51,9 @@ public:
   void leaveLayers();
 
   void normal(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, double stddev);
+  /// A matrix [in, out].
+  void normalTransposed(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape,
+                        double stddev);
   /// Adds a vector with one value everywhere.
   void fill(Role role, absl::string_view symbol, absl::string_view key, int64_t size, double value);
 

@@ -53,9 +53,9 @@ static absl::Status checkTensor(const Parameter &parameter, const Entry &entry) 
 
 static absl::Status checkGguf(const ModelConfig &config, const std::string &path) {
   BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(path));
-  std::map<absl::string_view, const GgufTensor *> tensors;
+  std::map<absl::string_view, const GgufModel::Tensor *> tensors;
   for (const GgufModel::Tensor &tensor : model.tensors())
-    tensors[tensor.key] = tensor.stored;
+    tensors[tensor.key] = &tensor;
   for (const Parameter &parameter : parameters(config)) {
     auto found = tensors.find(parameter.key);
     if (found != tensors.end() && found->second->shape == parameter.shape) {
@@ -64,12 +64,12 @@ static absl::Status checkGguf(const ModelConfig &config, const std::string &path
     }
     return absl::FailedPreconditionError(absl::StrCat(
         "'", path, "': '", parameter.key, "' ",
-        found == tensors.end() ? "is missing" : absl::StrCat("is ", DescribeTensor(*found->second)),
+        found == tensors.end() ? "is missing" : absl::StrCat("is ", DescribeTensor(*found->second->stored)),
         ", but the metadata asks for the shape [", absl::StrJoin(parameter.shape, ", "), "]; use a complete model"));
   }
   if (tensors.empty())
     return absl::OkStatus();
-  const GgufTensor &unused = *tensors.begin()->second;
+  const GgufTensor &unused = *tensors.begin()->second->stored;
   return absl::FailedPreconditionError(absl::StrCat(
       "'", path, "': tensor '", unused.name, "' (", DescribeTensor(unused), ") belongs to no parameter of this ",
       config.family->name, " model and would be ignored; use another model"));

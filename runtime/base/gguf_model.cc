@@ -1,100 +1,19 @@
 #include "runtime/base/gguf_model.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/gguf_families.h"
 #include "runtime/base/rope_factors.h"
 
 namespace bowline {
 namespace {
 
-struct Family {
-  absl::string_view name;  // in general.architecture and as model_type
-  absl::string_view model_class;
-  bool is_interleaved;  // rows of queries and keys
-};
-constexpr Family kFamilies[] = {
-    {"llama", "LlamaForCausalLM", true},
-    {"qwen2", "Qwen2ForCausalLM", false},
-    {"qwen3", "Qwen3ForCausalLM", false},
-};
-
-const Family* FindFamily(absl::string_view name) {
-  const auto* const found =
-      std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return f.name == name; });
-  return found == std::end(kFamilies) ? nullptr : found;
-}
-
-struct Name {
-  absl::string_view gguf, key;
-};
-constexpr Name kModelNames[] = {
-    {"token_embd.weight", "model.embed_tokens.weight"},
-    {"output_norm.weight", "model.norm.weight"},
-    {"output.weight", "lm_head.weight"},
-};
-// After "blk.N." and "model.layers.N.".
-constexpr Name kLayerNames[] = {
-    {"attn_norm.weight", "input_layernorm.weight"},
-    {"attn_q.weight", "self_attn.q_proj.weight"},
-    {"attn_k.weight", "self_attn.k_proj.weight"},
-    {"attn_v.weight", "self_attn.v_proj.weight"},
-    {"attn_q.bias", "self_attn.q_proj.bias"},
-    {"attn_k.bias", "self_attn.k_proj.bias"},
-    {"attn_v.bias", "self_attn.v_proj.bias"},
-    {"attn_q_norm.weight", "self_attn.q_norm.weight"},
-    {"attn_k_norm.weight", "self_attn.k_norm.weight"},
-    {"attn_output.weight", "self_attn.o_proj.weight"},
-    {"ffn_norm.weight", "post_attention_layernorm.weight"},
-    {"ffn_gate.weight", "mlp.gate_proj.weight"},
-    {"ffn_up.weight", "mlp.up_proj.weight"},
-    {"ffn_down.weight", "mlp.down_proj.weight"},
-};
-
-// Empty for a name that these architectures do not have.
-std::string KeyOf(absl::string_view name) {
-  for (const Name& known : kModelNames) {
-    if (known.gguf == name) return std::string(known.key);
-  }
-  if (!absl::ConsumePrefix(&name, "blk.")) return "";
-  const size_t dot = name.find('.');
-  uint32_t layer;
-  // One spelling for each layer, so that two tensors have two keys.
-  if (dot == absl::string_view::npos || !absl::SimpleAtoi(name.substr(0, dot), &layer) ||
-      absl::StrCat(layer) != name.substr(0, dot)) {
-    return "";
-  }
-  for (const Name& known : kLayerNames) {
-    if (known.gguf == name.substr(dot + 1)) return absl::StrCat("model.layers.", layer, ".", known.key);
-  }
-  return "";
-}
-
-// Keys of an architecture that ReadConfig reads, or that change nothing.
-constexpr absl::string_view kKnownKeys[] = {
-    "attention.head_count",
-    "attention.head_count_kv",
-    "attention.key_length",
-    "attention.layer_norm_rms_epsilon",
-    "attention.value_length",
-    "block_count",
-    "context_length",
-    "embedding_length",
-    "feed_forward_length",
-    "rope.dimension_count",
-    "rope.freq_base",
-    "rope.scaling.factor",
-    "rope.scaling.finetuned",
-    "rope.scaling.type",
-    "vocab_size",
-};
 // Mistral's files are of the architecture llama. The others have no such key, or no such window.
 constexpr absl::string_view kLlamaWindow = "llama.attention.sliding_window";
 
@@ -130,50 +49,18 @@ absl::Status GgufModel::ReadConfig() {
     }
   }
   BOWLINE_ASSIGN_OR_RETURN(const absl::string_view name, file_.String("general.architecture"));
-  const Family* const family = FindFamily(name);
-  if (family == nullptr) {
+  family_ = FindGgufFamily(name);
+  if (family_ == nullptr) {
     return absl::UnimplementedError(absl::StrCat("'", file_.path(), "': general.architecture \"",
-                                                 absl::Utf8SafeCHexEscape(name),
-                                                 "\" is not read; llama, qwen2 and qwen3 are"));
+                                                 absl::Utf8SafeCHexEscape(name), "\" is not read; ",
+                                                 NamesOfGgufFamilies(), " are"));
   }
-  architecture_ = std::string(name);
-  const auto key = [&](absl::string_view suffix) { return absl::StrCat(architecture_, ".", suffix); };
-  config_ = {{"architectures", {family->model_class}}, {"model_type", family->name}, {"hidden_act", "silu"}};
-  constexpr Name kIntegers[] = {
-      {"context_length", "max_position_embeddings"},
-      {"embedding_length", "hidden_size"},
-      {"block_count", "num_hidden_layers"},
-      {"feed_forward_length", "intermediate_size"},
-      {"attention.head_count", "num_attention_heads"},
-  };
-  for (const Name& integer : kIntegers) {
-    BOWLINE_ASSIGN_OR_RETURN(const int64_t value, file_.Integer(key(integer.gguf)));
+  config_ = {{"architectures", {family_->model_class}}, {"model_type", family_->name}};
+  for (const GgufName& integer : family_->integers) {
+    BOWLINE_ASSIGN_OR_RETURN(const int64_t value, file_.Integer(KeyOf(integer.gguf)));
     config_[std::string(integer.key)] = value;
   }
-  const auto heads = config_["num_attention_heads"].get<int64_t>(), width = config_["hidden_size"].get<int64_t>();
-  if (heads < 1 || width < 1) return Error("has no heads or no width; the file is corrupt");
-  const auto integer_or = [&](absl::string_view suffix, int64_t fallback) -> absl::StatusOr<int64_t> {
-    return file_.Has(key(suffix)) ? file_.Integer(key(suffix)) : fallback;
-  };
-  BOWLINE_ASSIGN_OR_RETURN(config_["num_key_value_heads"], integer_or("attention.head_count_kv", heads));
-  BOWLINE_ASSIGN_OR_RETURN(const int64_t size, integer_or("attention.key_length", width / heads));
-  for (const absl::string_view same : {"attention.value_length", "rope.dimension_count"}) {
-    BOWLINE_ASSIGN_OR_RETURN(const int64_t other, integer_or(same, size));
-    if (other != size) {
-      return Error(absl::StrCat("\"", key(same), "\" = ", other, " is not supported; heads have ", size, " elements"));
-    }
-  }
-  config_["head_dim"] = size;
-  BOWLINE_ASSIGN_OR_RETURN(config_["rms_norm_eps"], file_.Number(key("attention.layer_norm_rms_epsilon")));
-  BOWLINE_RETURN_IF_ERROR(ReadRotation(size));
-  if (file_.Has(kLlamaWindow)) {
-    BOWLINE_ASSIGN_OR_RETURN(const int64_t window, file_.Integer(kLlamaWindow));
-    if (window > 0) {
-      config_["model_type"] = "mistral";
-      config_["architectures"] = {"MistralForCausalLM"};
-      config_["sliding_window"] = window;
-    }
-  }
+  BOWLINE_RETURN_IF_ERROR(family_->name == "gpt2" ? ReadGpt2Config() : ReadRotaryConfig());
   const GgufTensor* const embedding = file_.Find("token_embd.weight");
   if (embedding == nullptr) return Error("tensor 'token_embd.weight' is missing; use a complete model");
   config_["vocab_size"] = embedding->shape.front();
@@ -181,8 +68,51 @@ absl::Status GgufModel::ReadConfig() {
   return absl::OkStatus();
 }
 
+std::string GgufModel::KeyOf(absl::string_view suffix) const { return absl::StrCat(family_->name, ".", suffix); }
+
+absl::StatusOr<int64_t> GgufModel::IntegerOr(absl::string_view suffix, int64_t fallback) const {
+  const std::string key = KeyOf(suffix);
+  return file_.Has(key) ? file_.Integer(key) : fallback;
+}
+
+absl::Status GgufModel::ReadGpt2Config() {
+  BOWLINE_ASSIGN_OR_RETURN(config_["layer_norm_epsilon"], file_.Number(KeyOf("attention.layer_norm_epsilon")));
+  config_["activation_function"] = "gelu_new";  // the only one of this architecture's files
+  const auto heads = config_["n_head"].get<int64_t>();
+  BOWLINE_ASSIGN_OR_RETURN(const int64_t key_heads, IntegerOr("attention.head_count_kv", heads));
+  if (key_heads == heads) return absl::OkStatus();
+  return Error(absl::StrCat("\"", KeyOf("attention.head_count_kv"), "\" = ", key_heads,
+                            " is not supported; GPT-2 has as many heads of keys as of queries, ", heads));
+}
+
+absl::Status GgufModel::ReadRotaryConfig() {
+  config_["hidden_act"] = "silu";
+  const auto heads = config_["num_attention_heads"].get<int64_t>(), width = config_["hidden_size"].get<int64_t>();
+  if (heads < 1 || width < 1) return Error("has no heads or no width; the file is corrupt");
+  BOWLINE_ASSIGN_OR_RETURN(config_["num_key_value_heads"], IntegerOr("attention.head_count_kv", heads));
+  BOWLINE_ASSIGN_OR_RETURN(const int64_t size, IntegerOr("attention.key_length", width / heads));
+  for (const absl::string_view same : {"attention.value_length", "rope.dimension_count"}) {
+    BOWLINE_ASSIGN_OR_RETURN(const int64_t other, IntegerOr(same, size));
+    if (other != size) {
+      return Error(
+          absl::StrCat("\"", KeyOf(same), "\" = ", other, " is not supported; heads have ", size, " elements"));
+    }
+  }
+  config_["head_dim"] = size;
+  BOWLINE_ASSIGN_OR_RETURN(config_["rms_norm_eps"], file_.Number(KeyOf("attention.layer_norm_rms_epsilon")));
+  BOWLINE_RETURN_IF_ERROR(ReadRotation(size));
+  if (!file_.Has(kLlamaWindow)) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(const int64_t window, file_.Integer(kLlamaWindow));
+  if (window > 0) {
+    config_["model_type"] = "mistral";
+    config_["architectures"] = {"MistralForCausalLM"};
+    config_["sliding_window"] = window;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GgufModel::ReadRotation(int64_t head_dim) {
-  const auto key = [&](absl::string_view suffix) { return absl::StrCat(architecture_, ".rope.", suffix); };
+  const auto key = [&](absl::string_view suffix) { return absl::StrCat(family_->name, ".rope.", suffix); };
   config_["rope_theta"] = 10000.0;
   if (file_.Has(key("freq_base"))) {
     BOWLINE_ASSIGN_OR_RETURN(config_["rope_theta"], file_.Number(key("freq_base")));
@@ -225,8 +155,8 @@ absl::Status GgufModel::ReadRotation(int64_t head_dim) {
 absl::Status GgufModel::RefuseUnknownKeys() const {
   for (const auto& [key, value] : file_.metadata()) {
     absl::string_view suffix = key;
-    if (!absl::ConsumePrefix(&suffix, absl::StrCat(architecture_, ".")) || key == kLlamaWindow) continue;
-    if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), suffix) == std::end(kKnownKeys)) {
+    if (!absl::ConsumePrefix(&suffix, absl::StrCat(family_->name, ".")) || key == kLlamaWindow) continue;
+    if (!IsKeyOfGgufFamily(*family_, suffix)) {
       return Error(absl::StrCat("the key \"", absl::Utf8SafeCHexEscape(key),
                                 "\" is not supported, and it may change the mathematics; use another model"));
     }
@@ -235,13 +165,22 @@ absl::Status GgufModel::RefuseUnknownKeys() const {
 }
 
 absl::Status GgufModel::ReadTensors() {
-  const bool is_interleaved = FindFamily(architecture_)->is_interleaved;
+  const bool is_interleaved = family_->is_interleaved;
   for (const GgufTensor& stored : file_.tensors()) {
-    if (stored.name == kFrequencyFactors) continue;
-    Tensor tensor{KeyOf(stored.name), &stored};
-    if (tensor.key.empty()) {
-      return Error(absl::StrCat("tensor '", absl::Utf8SafeCHexEscape(stored.name), "' is not known of ", architecture_,
+    if (stored.name == kFrequencyFactors && family_->name != "gpt2") continue;
+    GgufTensorKey key = KeyOfGgufTensor(*family_, stored.name);
+    if (key.key.empty()) {
+      return Error(absl::StrCat("tensor '", absl::Utf8SafeCHexEscape(stored.name), "' is not known of ", family_->name,
                                 ", and it may change the mathematics; use another model"));
+    }
+    Tensor tensor{std::move(key.key), &stored, stored.shape};
+    if (key.is_transposed) {
+      if (stored.shape.size() != 2) {
+        return Error(absl::StrCat("tensor '", stored.name, "' is ", DescribeTensor(stored),
+                                  ", and should be a matrix; the file is corrupt"));
+      }
+      tensor.is_transposed = true;
+      std::swap(tensor.shape[0], tensor.shape[1]);
     }
     if (is_interleaved && absl::StrContains(tensor.key, ".self_attn.q_proj.")) {
       tensor.heads = config_["num_attention_heads"].get<int64_t>();
@@ -272,8 +211,22 @@ int64_t StoredRow(const GgufModel::Tensor& tensor, int64_t row) {
 
 }  // namespace
 
-void GgufModel::ReadRow(const Tensor& tensor, int64_t row, absl::Span<float> out) const {
-  file_.ReadRow(*tensor.stored, StoredRow(tensor, row), out);
+void GgufModel::ReadRows(const Tensor& tensor, int64_t first, int64_t count, absl::Span<float> out) const {
+  const auto width = static_cast<size_t>(tensor.shape.back());
+  if (!tensor.is_transposed) {
+    for (int64_t i = 0; i < count; ++i) {
+      file_.ReadRow(*tensor.stored, StoredRow(tensor, first + i), out.subspan(static_cast<size_t>(i) * width, width));
+    }
+    return;
+  }
+  // A row of the file is a column here.
+  std::vector<float> column(static_cast<size_t>(tensor.shape[0]));
+  for (size_t j = 0; j < width; ++j) {
+    file_.ReadRow(*tensor.stored, static_cast<int64_t>(j), absl::MakeSpan(column));
+    for (int64_t i = 0; i < count; ++i) {
+      out[static_cast<size_t>(i) * width + j] = column[static_cast<size_t>(first + i)];
+    }
+  }
 }
 
 absl::Span<const uint8_t> GgufModel::RowBytes(const Tensor& tensor, int64_t row) const {

@@ -16,6 +16,8 @@
 
 namespace bowline {
 
+struct GgufFamily;
+
 // Whether a path stands for a GGUF file, not for a directory.
 bool IsGgufPath(absl::string_view path);
 
@@ -24,7 +26,9 @@ class GgufModel {
   struct Tensor {
     std::string key;  // "model.layers.0.self_attn.q_proj.weight"
     const GgufTensor* stored;
+    std::vector<int64_t> shape;  // as Hugging Face has it
     int64_t heads = 0;  // llama's queries and keys: rows of each of so many heads are interleaved; 0: they are not
+    bool is_transposed = false;  // GPT-2's projections: Hugging Face has [in, out], and the file [out, in]
   };
 
   // kUnimplemented for an architecture or a split file that is not read; kInvalidArgument for a key or a tensor of the
@@ -37,22 +41,28 @@ class GgufModel {
   // Tensors are in the order of keys.
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
-  // Reads row `row` of the Hugging Face tensor, its last dimension, as f32.
-  void ReadRow(const Tensor& tensor, int64_t row, absl::Span<float> out) const;
-  // The bytes of that row as they are stored.
+  // Reads `count` rows of the Hugging Face tensor, its last dimension, from `first` on, as f32. Of a transposed tensor
+  // this takes the time of reading it all.
+  void ReadRows(const Tensor& tensor, int64_t first, int64_t count, absl::Span<float> out) const;
+  // The bytes of a row as they are stored; of a transposed tensor, which has its rows there, of the file's row.
   absl::Span<const uint8_t> RowBytes(const Tensor& tensor, int64_t row) const;
 
  private:
   explicit GgufModel(GgufFile file) : file_(std::move(file)) {}
 
   absl::Status ReadConfig();
+  absl::Status ReadGpt2Config();
+  absl::Status ReadRotaryConfig();
   absl::Status ReadRotation(int64_t head_dim);
   absl::Status ReadTensors();
   absl::Status RefuseUnknownKeys() const;
+  // The key of the file's architecture with this suffix, and the integer that it has, if any.
+  std::string KeyOf(absl::string_view suffix) const;
+  absl::StatusOr<int64_t> IntegerOr(absl::string_view suffix, int64_t fallback) const;
   absl::Status Error(absl::string_view what) const;
 
   GgufFile file_;
-  std::string architecture_;
+  const GgufFamily* family_ = nullptr;  // of the architecture
   nlohmann::json config_;
   std::vector<Tensor> tensors_;
 };

@@ -14,7 +14,7 @@ class GgufTensors : public StoredTensors {
  public:
   explicit GgufTensors(GgufModel model) : StoredTensors(model.file().path()), model_(std::move(model)) {
     for (const GgufModel::Tensor& tensor : model_.tensors()) {
-      tensors_.push_back({tensor.key, ElementType::kF32, tensor.stored->shape, tensor.stored->elements, path_});
+      tensors_.push_back({tensor.key, ElementType::kF32, tensor.shape, tensor.stored->elements, path_});
       blocks_.push_back(BlocksOf(tensor));
     }
   }
@@ -34,19 +34,16 @@ class GgufTensors : public StoredTensors {
       const int64_t width = tensor.shape[1] * tensor.shape[2];
       return model_.RowBytes(stored, first / width).subspan(static_cast<size_t>(first % width));
     }
-    constexpr int64_t kElementsAtOnce = int64_t{1} << 18;
     const int64_t width = tensor.shape.back(), row = first / width;
     if (current_ != &tensor || row < begin_ || row >= end_) {
       const GgufModel::Tensor& stored = model_.tensors()[static_cast<size_t>(&tensor - tensors_.data())];
+      // Any rows of a transposed tensor take as long as all of them.
+      const int64_t at_once = int64_t{1} << (stored.is_transposed ? 24 : 18);
       current_ = &tensor;
       begin_ = row;
-      end_ = std::min(tensor.elements / width, row + std::max<int64_t>(1, kElementsAtOnce / width));
+      end_ = std::min(tensor.elements / width, row + std::max<int64_t>(1, at_once / width));
       rows_.resize(static_cast<size_t>((end_ - begin_) * width));
-      for (int64_t i = begin_; i < end_; ++i) {
-        model_.ReadRow(
-            stored, i,
-            absl::MakeSpan(rows_).subspan(static_cast<size_t>((i - begin_) * width), static_cast<size_t>(width)));
-      }
+      model_.ReadRows(stored, begin_, end_ - begin_, absl::MakeSpan(rows_));
     }
     const absl::Span<const float> rest =
         absl::MakeConstSpan(rows_).subspan(static_cast<size_t>(first - begin_ * width));

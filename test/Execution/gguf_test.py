@@ -1,34 +1,13 @@
 #!/usr/bin/env python3
 """Text from GGUF files is that from a directory of the same weights."""
 
-import array
 import json
-import math
-import random
 import struct
 
 import tools
+from gguf_models import (F16, F32, Q8_0, gpt2_rounded, interleaved, q8_0, random_gpt2, random_tensors, read_tensors, string,
+                         transposed, write_directory, write_gguf, write_gpt2)
 
-ALIGNMENT = 32
-NAMES = {
-    "model.embed_tokens.weight": "token_embd.weight",
-    "model.norm.weight": "output_norm.weight",
-    "lm_head.weight": "output.weight",
-    "rope_freqs.weight": "rope_freqs.weight",
-}
-LAYER_NAMES = {
-    "input_layernorm": "attn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "self_attn.o_proj": "attn_output",
-    "post_attention_layernorm": "ffn_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
 FAMILIES = ["linear-tiny", "llama-tied", "llama-tiny", "llama3-tiny", "mistral-tiny", "qwen2-tiny", "qwen3-tiny"]
 # Two layers whose rows are whole blocks.
 BLOCKS = {
@@ -37,136 +16,18 @@ BLOCKS = {
     "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False,
 }
 
-
-def string(text):
-    return struct.pack("<Q", len(text)) + text.encode()
-
-
-def name_of(key):
-    if key in NAMES:
-        return NAMES[key]
-    _, _, layer, rest = key.split(".", 3)
-    module, kind = rest.rsplit(".", 1)
-    return f"blk.{layer}.{LAYER_NAMES[module]}.{kind}"
-
-
-def interleaved(values, heads, rows, width):
-    """Rows of each head in the order of llama's GGUF files: those that rotary positions turn together lie together."""
-    half = rows // heads // 2
-    order = [(head * 2 + part) * half + i for head in range(heads) for i in range(half) for part in range(2)]
-    return array.array("f", (x for row in order for x in values[row * width:(row + 1) * width]))
-
-
-def q8_0(values):
-    """The blocks, and the values that they stand for."""
-    data, rounded = b"", array.array("f")
-    for begin in range(0, len(values), 32):
-        block = values[begin:begin + 32]
-        (scale,) = struct.unpack("<e", struct.pack("<e", max(map(abs, block)) / 127))
-        quants = [max(-127, min(127, round(x / scale))) for x in block]
-        data += struct.pack("<e32b", scale, *quants)
-        rounded.extend(scale * q for q in quants)
-    return data, rounded
-
-
-def frequency_factors(scaling, theta, size):
-    """What divides each frequency of Llama 3.1, as files have it in a tensor."""
-    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
-    for i in range(size // 2):
-        turns = scaling["original_max_position_embeddings"] * theta ** (-2 * i / size) / (2 * math.pi)
-        kept = min(1, max(0, (turns - low) / (high - low)))
-        yield 1 / (kept + (1 - kept) / scaling["factor"])
-
-
-def read_tensors(model):
-    """Name to shape and values of a file of f32."""
-    data = (model / "model.safetensors").read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
-    for key, tensor in header.items():
-        begin, end = (8 + length + offset for offset in tensor["data_offsets"])
-        assert tensor["dtype"] == "F32"
-        yield key, tensor["shape"], array.array("f", data[begin:end])
-
-
-def write_directory(folder, config, tensors):
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    header, data = {}, b""
-    for key, shape, values in tensors:
-        header[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(values)]}
-        data += values.tobytes()
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def write_gguf(path, config, tensors, quantized=False):
-    """A file of version 3. Matrices are of type Q8_0 where that is asked for, and all else is of type F32."""
-    family, heads = {"mistral": "llama"}.get(config["model_type"], config["model_type"]), config["num_attention_heads"]
-    of_keys = config.get("num_key_value_heads", heads)
-    size = config.get("head_dim", config["hidden_size"] // heads)
-    integers = {
-        "context_length": config["max_position_embeddings"], "embedding_length": config["hidden_size"],
-        "block_count": config["num_hidden_layers"], "feed_forward_length": config["intermediate_size"],
-        "attention.head_count": heads, "attention.head_count_kv": of_keys, "attention.key_length": size,
-        "attention.value_length": size, "rope.dimension_count": size,
-    }
-    scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    theta, kind = config.get("rope_theta") or scaling["rope_theta"], scaling.get("rope_type")
-    floats = {"attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "rope.freq_base": theta}
-    keys = [string("general.architecture") + struct.pack("<I", 8) + string(family)]
-    keys += [string(f"{family}.{key}") + struct.pack("<II", 4, value) for key, value in integers.items()]
-    keys += [string(f"{family}.{key}") + struct.pack("<If", 6, value) for key, value in floats.items()]
-    if kind == "linear":
-        keys += [string(f"{family}.rope.scaling.type") + struct.pack("<I", 8) + string("linear"),
-                 string(f"{family}.rope.scaling.factor") + struct.pack("<If", 6, scaling["factor"])]
-    if kind == "llama3":
-        factors = array.array("f", frequency_factors(scaling, theta, size))
-        tensors = [*tensors, ("rope_freqs.weight", [size // 2], factors)]
-    if config["model_type"] == "mistral":
-        keys += [string("llama.attention.sliding_window") + struct.pack("<II", 4, config["sliding_window"])]
-    table, data = b"", b""
-    for key, shape, values in tensors:
-        if family == "llama" and "q_proj" in key:
-            values = interleaved(values, heads, *shape)
-        if family == "llama" and "k_proj" in key:
-            values = interleaved(values, of_keys, *shape)
-        is_quantized = quantized and len(shape) == 2
-        part = q8_0(values)[0] if is_quantized else values.tobytes()
-        table += string(name_of(key)) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape),
-                                                    8 if is_quantized else 0, len(data))
-        data += part + b"\0" * (-len(part) % ALIGNMENT)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys)) + b"".join(keys) + table
-    path.write_bytes(head + b"\0" * (-len(head) % ALIGNMENT) + data)
-
-
-def random_tensors(config):
-    source = random.Random(tools.TEST_SEED)
-    width, inner = config["hidden_size"], config["intermediate_size"]
-    of_keys = width // config["num_attention_heads"] * config["num_key_value_heads"]
-    shapes = {"model.embed_tokens.weight": [config["vocab_size"], width]}
-    for layer in range(config["num_hidden_layers"]):
-        prefix = f"model.layers.{layer}."
-        shapes |= {
-            f"{prefix}input_layernorm.weight": [width], f"{prefix}self_attn.q_proj.weight": [width, width],
-            f"{prefix}self_attn.k_proj.weight": [of_keys, width], f"{prefix}self_attn.v_proj.weight": [of_keys, width],
-            f"{prefix}self_attn.o_proj.weight": [width, width], f"{prefix}post_attention_layernorm.weight": [width],
-            f"{prefix}mlp.gate_proj.weight": [inner, width], f"{prefix}mlp.up_proj.weight": [inner, width],
-            f"{prefix}mlp.down_proj.weight": [width, inner],
-        }
-    shapes |= {"model.norm.weight": [width], "lm_head.weight": [config["vocab_size"], width]}
-    for key, shape in shapes.items():
-        if len(shape) == 1:
-            yield key, shape, array.array("f", (source.uniform(0.5, 1.5) for _ in range(shape[0])))
-        else:
-            yield key, shape, array.array("f", (source.gauss(0, 0.3) for _ in range(shape[0] * shape[1])))
+# GPT-2 with rows that are whole blocks, three heads and an odd vocabulary.
+GPT2_BLOCKS = {
+    "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": 259, "n_embd": 96, "n_inner": 160,
+    "n_layer": 2, "n_head": 3, "n_positions": 64, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new",
+    "tie_word_embeddings": True,
+}
 
 
 class Gguf(tools.ToolTest):
-    def plan_of(self, model):
+    def plan_of(self, model, seq=24):
         plan = self.folder / f"{model.name}.plan"
-        tools.succeed("bowline-compile", model, "--mode", "generate", "--seq", "24", *tools.ONE_THREAD, "-o", plan)
+        tools.succeed("bowline-compile", model, "--mode", "generate", "--seq", seq, *tools.ONE_THREAD, "-o", plan)
         return plan
 
     def text_of(self, model, plan=None):
@@ -230,6 +91,67 @@ class Gguf(tools.ToolTest):
         self.assertEqual(module.count('format "q8_0"'), sum(len(shape) == 2 for _, shape, _ in tensors))
         self.assertIn("'model.embed_tokens.weight' is in no blocks in",
                       self.refusal("bowline-run", kept, "--weights", rounded, "--prompt-tokens", "1"))
+
+    def serve_plan_of(self, model, name, *flags):
+        plan = self.folder / f"{name}.plan"
+        tools.succeed("bowline-compile", model, "--mode", "serve", "--max-context", "32", "--buckets", "1,4",
+                      "--kv-blocks", "4", *tools.ONE_THREAD, *flags, "-o", plan)
+        return plan
+
+    def test_gpt2_of_the_repository(self):
+        """Sizes that are odd, in F32; plans fit either."""
+        directory, path = tools.MODELS / "gpt2-tiny", self.folder / "x.gguf"
+        config = json.loads((directory / "config.json").read_text())
+        write_gpt2(path, config, list(read_tensors(directory)))
+        text = self.text_of(directory)
+        self.assertEqual(len(text.split(b",")), 24)
+        self.assertEqual(self.text_of(path), text)
+        self.assertEqual(self.text_of(path, self.plan_of(directory)), text)
+        self.assertEqual(self.text_of(directory, self.plan_of(path)), text)
+
+    def test_gpt2_of_every_type(self):
+        for is_tied in (True, False):
+            config = {**GPT2_BLOCKS, "tie_word_embeddings": is_tied}
+            tensors = list(random_gpt2(config))
+            for kind in (F32, F16, Q8_0):
+                with self.subTest(kind=kind, is_tied=is_tied):
+                    name = f"x{kind}{is_tied}"
+                    path, rounded = self.folder / f"{name}.gguf", self.folder / f"{name}.rounded"
+                    write_gpt2(path, config, tensors, kind)
+                    write_directory(rounded, config, list(gpt2_rounded(tensors, kind)))
+                    text = self.text_of(rounded, self.plan_of(rounded, seq=32))
+                    self.assertEqual(self.text_of(path, self.plan_of(path, seq=32)), text)
+                    # A plan for serving keeps blocks; one that does not also fits the directory.
+                    kept, computed = (self.serve_plan_of(path, f"{name}.{dtype}", "--weights-dtype", dtype)
+                                      for dtype in ("as-stored", "f32"))
+                    for weights, plan in ((path, kept), (path, computed), (rounded, computed)):
+                        self.assertEqual(self.text_of(weights, plan), text, plan)
+                    module = tools.succeed("bowline-translate", "--plan-to-mlir", kept, "-o", "-").decode()
+                    matrices = sum(len(shape) == 2 for _, shape, _ in tensors) - 1
+                    self.assertEqual(module.count('format "q8_0"'), matrices if kind == Q8_0 else 0)
+
+    def test_gpt2_orders_matter(self):
+        """The text changes where a square matrix is stored as directories have it."""
+        config, path, rounded = GPT2_BLOCKS, self.folder / "x.gguf", self.folder / "rounded"
+        tensors = list(random_gpt2(config))
+        wrong = [(key, shape, transposed(values, *shape) if "attn.c_proj.weight" in key else values)
+                 for key, shape, values in tensors]
+        write_directory(rounded, config, tensors)
+        write_gpt2(path, config, wrong)
+        self.assertNotEqual(self.text_of(path), self.text_of(rounded))
+
+    def test_gpt2_refusals(self):
+        config, path = GPT2_BLOCKS, self.folder / "x.gguf"
+        tensors = list(random_gpt2(config))
+        command = ["bowline-compile", path, "--mode", "generate", "--seq", "8", "-o", self.folder / "y.plan"]
+        write_gpt2(path, config, tensors[:-1])
+        self.assertIn(f"'{tensors[-1][0]}' is missing, but", self.refusal(*command))
+        write_gpt2(path, {**config, "n_inner": 161}, tensors)
+        self.assertIn("but the metadata asks for the shape [96, 161]", self.refusal(*command))
+        write_gpt2(path, config, tensors, more=[string("gpt2.attention.head_count_kv") + struct.pack("<II", 4, 1)])
+        self.assertIn('"gpt2.attention.head_count_kv" = 1 is not supported', self.refusal(*command))
+        write_gpt2(path, config, tensors, more=[string("gpt2.rope.freq_base") + struct.pack("<If", 6, 10000.0)])
+        self.assertIn('the key "gpt2.rope.freq_base" is not supported', self.refusal(*command))
 
     def refusal(self, name, *arguments):
         done = tools.start(name, *arguments)

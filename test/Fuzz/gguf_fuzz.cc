@@ -18,9 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = bowline::GgufModel::FromFile(*std::move(file));
   if (!model.ok()) return 0;
   for (const bowline::GgufModel::Tensor& tensor : model->tensors()) {
-    std::vector<float> row(static_cast<size_t>(tensor.stored->shape.back()));
-    const int64_t rows = tensor.stored->elements / tensor.stored->shape.back();
-    for (int64_t i = 0; i < rows; ++i) model->ReadRow(tensor, i, absl::MakeSpan(row));
+    std::vector<float> rows(static_cast<size_t>(tensor.stored->elements));
+    model->ReadRows(tensor, 0, tensor.stored->elements / tensor.shape.back(), absl::MakeSpan(rows));
   }
   return 0;
 }

@@ -12,8 +12,8 @@ def safetensors(header, data=b""):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def gguf(architecture):
-    """A model of one layer of which only the embedding and the queries are there, in blocks."""
+def gguf(architecture, matrix="attn_q", epsilon="layer_norm_rms_epsilon"):
+    """A model of one layer of which only the embedding and one matrix are there, in blocks."""
     def string(text):
         return struct.pack("<Q", len(text)) + text.encode()
 
@@ -21,11 +21,11 @@ def gguf(architecture):
                 "attention.head_count": 2}
     keys = [string("general.architecture") + struct.pack("<I", 8) + string(architecture)]
     keys += [string(f"{architecture}.{key}") + struct.pack("<II", 4, value) for key, value in integers.items()]
-    keys.append(string(f"{architecture}.attention.layer_norm_rms_epsilon") + struct.pack("<If", 6, 1e-5))
+    keys.append(string(f"{architecture}.attention.{epsilon}") + struct.pack("<If", 6, 1e-5))
     keys.append(string("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + string("a") + string("b"))
     head = b"GGUF" + struct.pack("<IQQ", 3, 2, len(keys)) + b"".join(keys)
     head += string("token_embd.weight") + struct.pack("<IQQIQ", 2, 32, 2, 3, 0)
-    head += string("blk.0.attn_q.weight") + struct.pack("<IQQIQ", 2, 32, 32, 8, 64)
+    head += string(f"blk.0.{matrix}.weight") + struct.pack("<IQQIQ", 2, 32, 32, 8, 64)
     return head + bytes(-len(head) % 32) + bytes(64) + bytes(32 * 34)
 
 
@@ -64,7 +64,21 @@ def tokenizer(text, **parts):
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True}
 
+USER = {"role": "user", "content": "ab c"}
+BODIES = {
+    "chat": {"model": "mirror", "messages": [{"role": "developer", "content": "d"}, USER], "max_completion_tokens": 3,
+             "temperature": 0, "n": 2, "stop": ["x", "ba"], "logprobs": True, "top_logprobs": 3, "user": "me"},
+    "parts": {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                           {"role": "assistant", "content": "c"}, {**USER, "name": None}], "stream": True,
+              "stream_options": {"include_usage": True}, "seed": -1, "top_p": 0.5, "top_k": 2},
+    "completion": {"prompt": "ab \u00e9\u20ac", "max_tokens": 60, "stop": "c", "logprobs": 2, "seed": 2**63, "n": 3},
+    "ids": {"prompt": [5, 1, 2, 0, 7], "stream": True, "logprobs": 0, "presence_penalty": 0, "logit_bias": {}},
+    "refused": {"prompt": ["a", "b"], "tools": [{"type": "function"}], "best_of": 2, "echo": True, "temperature": 1e400},
+    "tokenize": {"prompt": "a <|end|>b", "add_special_tokens": False, "model": "mirror"},
+}
+
 SEEDS = {
+    "http_body_fuzz": {name: json.dumps(body).encode() for name, body in BODIES.items()},
     "tokenizer_fuzz": {
         "byte_level": tokenizer(b"ab <s>b", pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL),
         "split": tokenizer(b"ab 12", decoder=BYTE_LEVEL, normalizer={"type": "NFC"}, pre_tokenizer={
@@ -77,7 +91,8 @@ SEEDS = {
         for number, recorded in enumerate(TEMPLATES["snippets"] + TEMPLATES["chats"])
     },
     "config_fuzz": {path.parent.name: path.read_bytes() for path in sorted(MODELS.glob("*/config.json"))},
-    "gguf_fuzz": {name: gguf(name) for name in ("llama", "qwen2")},
+    "gguf_fuzz": {**{name: gguf(name) for name in ("llama", "qwen2")},
+                  "gpt2": gguf("gpt2", "attn_output", "layer_norm_epsilon")},
     "safetensors_fuzz": {
         "empty": safetensors({}),
         "metadata": safetensors({"__metadata__": {"format": "pt"}, "a": tensor("F32", [], 0, 4)}, bytes(4)),

@@ -114,7 +114,7 @@ Value Gpt2::buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens
   RankedTensorType type = b.typeOf(hidden);
   int64_t length = type.getDimSize(1);
   // Positions from 0 on are the first rows, which have a simpler derivative than rows by number.
-  Value positions = b.serves() ? Value(graph::GatherOp::create(b.ops(), b.read("positions"), b.positions(length)))
+  Value positions = b.serves() ? b.rows("positions", b.positions(length))
                                : graph::SliceOp::create(b.ops(), b.read("positions"), ArrayRef<int64_t>{0, 0},
                                                         ArrayRef<int64_t>{length, config.hidden});
   hidden = b.add(hidden, graph::BroadcastOp::create(b.ops(), type, positions, ArrayRef<int64_t>{1, 2}));
@@ -140,15 +140,15 @@ void Gpt2::declareParameters(const ModelConfig &c, ParameterList &parameters) co
     parameters.enterLayer(layer, "transformer.h.");
     parameters.fill(none, "attn_norm.scale", "ln_1.weight", c.hidden, 1);
     parameters.fill(none, "attn_norm.bias", "ln_1.bias", c.hidden, 0);
-    parameters.normal(fused, "attn.wqkv", "attn.c_attn.weight", {c.hidden, 3 * c.hidden}, stddev);
+    parameters.normalTransposed(fused, "attn.wqkv", "attn.c_attn.weight", {c.hidden, 3 * c.hidden}, stddev);
     parameters.fill(fused, "attn.bqkv", "attn.c_attn.bias", 3 * c.hidden, 0);
-    parameters.normal(row, "attn.wo", "attn.c_proj.weight", {c.hidden, c.hidden}, residualStddev);
+    parameters.normalTransposed(row, "attn.wo", "attn.c_proj.weight", {c.hidden, c.hidden}, residualStddev);
     parameters.fill(none, "attn.bo", "attn.c_proj.bias", c.hidden, 0);
     parameters.fill(none, "mlp_norm.scale", "ln_2.weight", c.hidden, 1);
     parameters.fill(none, "mlp_norm.bias", "ln_2.bias", c.hidden, 0);
-    parameters.normal(column, "mlp.w_up", "mlp.c_fc.weight", {c.hidden, c.intermediate}, stddev);
+    parameters.normalTransposed(column, "mlp.w_up", "mlp.c_fc.weight", {c.hidden, c.intermediate}, stddev);
     parameters.fill(column, "mlp.b_up", "mlp.c_fc.bias", c.intermediate, 0);
-    parameters.normal(row, "mlp.w_down", "mlp.c_proj.weight", {c.intermediate, c.hidden}, residualStddev);
+    parameters.normalTransposed(row, "mlp.w_down", "mlp.c_proj.weight", {c.intermediate, c.hidden}, residualStddev);
     parameters.fill(none, "mlp.b_down", "mlp.c_proj.bias", c.hidden, 0);
   }
   parameters.leaveLayers();

@@ -215,7 +215,7 @@ TEST(GgufModelTest, RowsOfLlamasQueriesAreInTheirOrder) {
     std::vector<float> row(8);
     std::vector<int> order;
     for (int64_t i = 0; i < 8; ++i) {
-      model->ReadRow(queries, i, absl::MakeSpan(row));
+      model->ReadRows(queries, i, 1, absl::MakeSpan(row));
       order.push_back(static_cast<int>(row[0]) / 8);
     }
     if (family == "llama") {
@@ -224,6 +224,64 @@ TEST(GgufModelTest, RowsOfLlamasQueriesAreInTheirOrder) {
       EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
     }
   }
+}
+
+std::vector<std::string> Gpt2Keys() {
+  std::vector<std::string> keys = {GgufKey("general.architecture", 8, GgufString("gpt2"))};
+  for (const auto& [key, value] : std::vector<std::pair<std::string, uint32_t>>{{"context_length", 16},
+                                                                                {"embedding_length", 3},
+                                                                                {"block_count", 1},
+                                                                                {"feed_forward_length", 5},
+                                                                                {"attention.head_count", 1}}) {
+    keys.push_back(GgufKey("gpt2." + key, 4, Little(value)));
+  }
+  keys.push_back(GgufKey("gpt2.attention.layer_norm_epsilon", 6, Little(1e-5f)));
+  return keys;
+}
+
+TEST(GgufModelTest, Gpt2sProjectionsAreTransposed) {
+  std::string data;
+  for (int i = 0; i < 15; ++i) data += Little(static_cast<float>(i));
+  data.resize(64);
+  data += std::string(32, '\0');
+  const std::vector<std::string> lines = {GgufTensorLine("blk.0.ffn_up.weight", {3, 5}, 0, 0),
+                                          GgufTensorLine("token_embd.weight", {3, 2}, 0, 64)};
+  const absl::StatusOr<GgufModel> model = ModelOf(GgufBytes(Gpt2Keys(), lines, data));
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->config()["model_type"], "gpt2");
+  EXPECT_EQ(model->config()["n_positions"], 16);
+  EXPECT_EQ(model->config()["n_inner"], 5);
+  EXPECT_EQ(model->config()["vocab_size"], 2);
+  EXPECT_EQ(model->config()["activation_function"], "gelu_new");
+  EXPECT_EQ(model->config()["tie_word_embeddings"], true);
+  const GgufModel::Tensor& up = model->tensors()[0];
+  EXPECT_EQ(up.key, "transformer.h.0.mlp.c_fc.weight");
+  EXPECT_THAT(up.shape, ElementsAre(3, 5));
+  std::vector<float> rows(10);
+  model->ReadRows(up, 1, 2, absl::MakeSpan(rows));
+  EXPECT_THAT(rows, ElementsAre(1, 4, 7, 10, 13, 2, 5, 8, 11, 14));
+  const GgufModel::Tensor& embedding = model->tensors()[1];
+  EXPECT_EQ(embedding.key, "transformer.wte.weight");
+  EXPECT_THAT(embedding.shape, ElementsAre(2, 3));
+}
+
+TEST(GgufModelTest, Gpt2RefusesWhatItDoesNotKnow) {
+  const auto error = [](const std::string& key, const std::string& tensor) {
+    std::vector<std::string> keys = Gpt2Keys();
+    if (!key.empty()) keys.push_back(key);
+    std::vector<std::string> lines = {GgufTensorLine("token_embd.weight", {8, 1}, 0, 0)};
+    if (!tensor.empty()) lines.push_back(GgufTensorLine(tensor, {8}, 0, 32));
+    return std::string(ModelOf(GgufBytes(keys, lines, std::string(64, 'x'))).status().message());
+  };
+  EXPECT_EQ(error("", ""), "");
+  EXPECT_EQ(error(GgufKey("gpt2.attention.head_count_kv", 4, Little<uint32_t>(1)), ""), "");
+  EXPECT_THAT(error(GgufKey("gpt2.attention.head_count_kv", 4, Little<uint32_t>(2)), ""), HasSubstr("as many heads"));
+  EXPECT_THAT(error(GgufKey("gpt2.attention.layer_norm_rms_epsilon", 6, Little(1e-5f)), ""),
+              HasSubstr("gpt2.attention.layer_norm_rms_epsilon"));
+  EXPECT_THAT(error("", "blk.0.attn_q.weight"), HasSubstr("is not known of gpt2"));
+  EXPECT_THAT(error("", "blk.0.ffn_gate.weight"), HasSubstr("is not known of gpt2"));
+  EXPECT_THAT(error("", "rope_freqs.weight"), HasSubstr("is not known of gpt2"));
+  EXPECT_THAT(error("", "blk.0.attn_qkv.weight"), HasSubstr("should be a matrix"));
 }
 
 // The configuration of a file with one key more and, if any are given, factors of frequencies.
@@ -276,7 +334,8 @@ TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
     return std::string(ModelOf(GgufBytes(keys, lines, std::string(64, 'x'))).status().message());
   };
   EXPECT_EQ(error("", ""), "");
-  EXPECT_THAT(error("", "", "gemma"), HasSubstr("general.architecture \"gemma\" is not read"));
+  EXPECT_THAT(error("", "", "gemma"),
+              HasSubstr("general.architecture \"gemma\" is not read; llama, qwen2, qwen3 and gpt2 are"));
   EXPECT_THAT(error(GgufKey("split.count", 2, Little<uint16_t>(3)), ""), HasSubstr("one of 3 parts"));
   EXPECT_THAT(error(GgufKey("llama.expert_count", 4, Little<uint32_t>(8)), ""), HasSubstr("llama.expert_count"));
   EXPECT_THAT(error(GgufKey("llama.rope.scaling.type", 8, GgufString("yarn")), ""), HasSubstr("\"yarn\""));
