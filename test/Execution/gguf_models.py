@@ -48,7 +48,8 @@ F32, F16, Q8_0 = 0, 1, 8  # types of tensors
 
 
 def string(text):
-    return struct.pack("<Q", len(text)) + text.encode()
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
 
 
 def name_of(key, names=NAMES, layer_names=LAYER_NAMES):
