@@ -103,7 +103,9 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
         [record, log = options_.log](int status, bool complete) { log(record->Json(status, complete)); });
   }
   if (AllowOrigin(*exchange)) return exchange->Reply(204, "text/plain", "");
-  const absl::string_view path = request.path, method = request.method == "HEAD" ? "GET" : request.method;
+  const absl::string_view path = request.path;
+  absl::string_view method = request.method;
+  if (method == "HEAD") method = "GET";
   const auto* known = std::find_if(std::begin(kPaths), std::end(kPaths), [&](const Path& p) { return p.path == path; });
   if (known == std::end(kPaths)) {
     return Refuse(*exchange, ErrorOf(404,
