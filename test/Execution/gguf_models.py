@@ -112,8 +112,8 @@ def write_directory(folder, config, tensors):
 
 
 def write_gguf(path, config, tensors, quantized=False, more=()):
-    """A file of version 3. Matrices are of type Q8_0 where that is asked for, and all else is of type F32. `more` is
-    metadata, stored."""
+    """A file of version 3. Matrices whose rows are whole blocks are of type Q8_0 where that is asked for, and all else
+    is of type F32. `more` is metadata, stored."""
     family, heads = {"mistral": "llama"}.get(config["model_type"], config["model_type"]), config["num_attention_heads"]
     of_keys = config.get("num_key_value_heads", heads)
     size = config.get("head_dim", config["hidden_size"] // heads)
@@ -144,7 +144,8 @@ def write_gguf(path, config, tensors, quantized=False, more=()):
             values = interleaved(values, heads, *shape)
         if family == "llama" and "k_proj" in key:
             values = interleaved(values, of_keys, *shape)
-        stored.append((name_of(key), shape, values, Q8_0 if quantized and len(shape) == 2 else F32))
+        is_quantized = quantized and len(shape) == 2 and shape[1] % 32 == 0
+        stored.append((name_of(key), shape, values, Q8_0 if is_quantized else F32))
     write_file(path, keys, stored)
 
 

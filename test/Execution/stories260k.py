@@ -69,8 +69,9 @@ def read_tokens(vocabulary):
         at += 8 + length
 
 
-def write(path):
-    """The model as a GGUF file of F32, with its tokenizer, and no token at which texts end."""
+def write(path, quantized=False):
+    """The model as a GGUF file of F32, with its tokenizer, and no token at which texts end. Matrices whose rows are whole
+    blocks are of type Q8_0 where that is asked for."""
     config, tensors = read_model()
     pieces = [(text.replace(" ", "\u2581"), score) for text, score in read_tokens(config["vocab_size"])]
     kinds = [2, 3, 3] + [6 if text.startswith("<0x") else 1 for text, _ in pieces[3:]]
@@ -81,4 +82,4 @@ def write(path):
                                                           *(score for _, score in pieces)),
             string("tokenizer.ggml.token_type") + struct.pack(f"<IIQ{len(kinds)}i", 9, 5, len(kinds), *kinds),
             string("tokenizer.ggml.bos_token_id") + struct.pack("<II", 4, 1)]
-    write_gguf(path, config, tensors, more=more)
+    write_gguf(path, config, tensors, quantized, more)
