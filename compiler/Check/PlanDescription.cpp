@@ -267,7 +267,8 @@ static void appendPorts(std::string &out, const char *kind, const Json &ports) {
     if (port["slots"] > 1)
       absl::StrAppendFormat(&out, " x %s slots", text(port["slots"]));
     if (port["limit"] > 0)
-      absl::StrAppendFormat(&out, " below %s", text(port["limit"]));
+      absl::StrAppendFormat(&out, " %s %s", port["type"].get<std::string>().rfind("f32", 0) == 0 ? "up to" : "below",
+                            text(port["limit"]));
     out += "\n";
   }
 }

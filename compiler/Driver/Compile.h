@@ -57,6 +57,7 @@ struct CompileOptions {
   int64_t cacheBlocks = 0;
   uint64_t cacheBytes = 0;       // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
   std::string cacheType = "f32"; // elements of the cache (types/computed_types.h)
+  bool withLogits = false;       // steps give logits beside the tokens that are drawn from them
   // Of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the type that is computed in.
   std::string weightsType = "as-stored";
   std::string dtype = "f32"; // what is computed in (types/computed_types.h); what is trained is f32

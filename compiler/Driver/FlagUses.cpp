@@ -58,6 +58,7 @@ static constexpr FlagUse kFlagUses[] = {
     {"--kv-blocks", kServe, Phase::Input},
     {"--kv-memory", kServe, Phase::Input},
     {"--kv-dtype", kServe, Phase::Input},
+    {"--with-logits", kServe, Phase::Input},
     {"--weights-dtype", kServe, Phase::Input},
     {"--map-weights", kAnyMode, Phase::Hoist},
     {"--runs-in-flight", kTrain, std::nullopt, /*isAboutPlan=*/true},

@@ -44,6 +44,7 @@ hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::Mo
   sizes.context = options.maxContext > 0 ? options.maxContext : std::min(config.maxPositions, kDefaultContext);
   sizes.blockTokens = std::max<int64_t>(options.blockTokens, 1);
   sizes.cacheType = options.cacheType;
+  sizes.logits = options.withLogits;
   sizes.blocks = options.cacheBlocks + 1;
   if (options.cacheBlocks > 0)
     return sizes;

@@ -22,6 +22,15 @@ static constexpr double kDeviation = 0.2;
 static constexpr double kStep = 3;
 static constexpr double kNoLabel = -100;
 
+/// Draws numbers: normal ones, or, where there is a limit, their magnitudes up to it and zeros among them.
+static void drawNumbers(HostTensor &tensor, PhiloxKey key, std::optional<int64_t> limit) {
+  for (auto [i, value] : llvm::enumerate(tensor.data)) {
+    value = NormalBlock(key, i / 4)[i % 4];
+    if (limit)
+      value = value < -1 ? 0 : std::min(std::fabs(value), static_cast<double>(*limit));
+  }
+}
+
 static PhiloxKey keyOf(uint64_t seed, StringRef name) { return MixKey(seed, llvm::xxh3_64bits(name)); }
 
 /// Draws integers from 0 to below the limit, 2 where there is none, or offsets that ascend in each of `parts` parts.
@@ -76,8 +85,7 @@ const HostTensor &ObservedValues::inputOf(StringRef callable, const RunnableProg
   tensor = HostTensor(input.shape);
   PhiloxKey key = keyOf(seed, it->first), absent = keyOf(seed, it->first + "/absent");
   if (isa<FloatType>(input.element)) {
-    for (auto [i, value] : llvm::enumerate(tensor.data))
-      value = NormalBlock(key, i / 4)[i % 4];
+    drawNumbers(tensor, key, input.data.limit);
     return tensor;
   }
   if (input.sequences) {

@@ -46,9 +46,10 @@ public:
   const graph::HostTensor &valueOf(const RunnableProgram::Variable &variable);
   /// A random direction of length one, of the shape of a variable.
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
-  /// The value of an input: normal numbers, or integers from 0 to below its limit, 2 where it has none; a fifth of all
-  /// labels is -100, which means that there is none. Offsets of groups of rows ascend in each microbatch. What says
-  /// where sequences are keeps what callers promise. Shape and type are those of the first program that asks for it.
+  /// The value of an input: normal numbers, magnitudes up to its limit where it has one, or integers from 0 to below
+  /// its limit, 2 where it has none; a fifth of all labels is -100, which means that there is none. Offsets of groups
+  /// of rows ascend in each microbatch. What says where sequences are keeps what callers promise. Shape and type are
+  /// those of the first program that asks for it.
   const graph::HostTensor &inputOf(llvm::StringRef callable, const RunnableProgram::Input &input);
 
 private:

@@ -142,8 +142,10 @@ LogicalResult InterpretPass::drawInput(const Port &port, uint64_t stream, int64_
            << port.name << "' of @" << options.callee << " has integer elements and no '" << FuncOp::kLimitAttr
            << "': its random values need a bound; add the attribute or give a .npy file";
   double limit = port.limit ? static_cast<double>(port.limit.getInt()) : 2;
-  for (auto [i, value] : llvm::enumerate(tensor.data))
-    value = isFloat ? NormalBlock(key, i / 4)[i % 4] : std::floor(UniformBlock(key, i / 4)[i % 4] * limit);
+  for (auto [i, value] : llvm::enumerate(tensor.data)) {
+    double uniform = UniformBlock(key, i / 4)[i % 4] * limit;
+    value = !isFloat ? std::floor(uniform) : port.limit ? uniform : NormalBlock(key, i / 4)[i % 4];
+  }
   return success();
 }
 
@@ -162,12 +164,15 @@ LogicalResult InterpretPass::readInput(const Port &port, StringRef path, HostTen
     return diagnostic << "] but the argument's type is " << port.type;
   }
   tensor = std::move(array->tensor);
-  if (port.limit)
-    for (auto [i, value] : llvm::enumerate(tensor.data))
-      if (value < 0 || value >= static_cast<double>(port.limit.getInt()))
-        return getOperation().emitError("input '")
-               << port.name << "': element " << i << " of '" << path << "' is " << static_cast<int64_t>(value)
-               << ", outside of [0, " << port.limit.getInt() << ")";
+  if (!port.limit)
+    return success();
+  auto limit = static_cast<double>(port.limit.getInt());
+  bool takesLimit = isa<FloatType>(port.type.getElementType());
+  for (auto [i, value] : llvm::enumerate(tensor.data))
+    if (!(value >= 0 && (value < limit || (takesLimit && value == limit))))
+      return getOperation().emitError("input '")
+             << port.name << "': element " << i << " of '" << path << "' is " << llvm::formatv("{0:g}", value).str()
+             << ", outside of [0, " << port.limit.getInt() << (takesLimit ? "]" : ")");
   return success();
 }
 

@@ -190,6 +190,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--kv-dtype", o.cacheType, "Elements of the cache")
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
+  app.add_flag("--with-logits", o.withLogits, "Steps give the logits too that tokens are drawn from");
   app.add_option("--weights-dtype", o.weightsType,
                  "as-stored: matrices that a GGUF file has in blocks of bits stay so; else what --dtype says")
       ->check(CLI::IsMember({"as-stored", "f32", "bf16", "f16"}))

@@ -128,6 +128,11 @@ def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
       padding that changes nothing.
     }],
     "bool", "hasNeutralPadding", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Whether that holds, too, of dimensions that stay whole on each rank (FactorRule::Kind::Blocked), as far as
+      requireNeutralPadding requires a number of their padding.
+    }],
+    "bool", "padsWholeDims", (ins), "", "return false;">,
     InterfaceMethod<"Requires of the operands' padding what leaves results without padding as they are.",
     "void", "requireNeutralPadding", (ins "::bowline::graph::PaddingContext &":$context), "", "return;">,
     InterfaceMethod<"The one number that the padding of a result holds; none where it may be any.",

@@ -5,6 +5,7 @@ include "dialects/Graph/GraphCacheOps.td"
 include "dialects/Graph/GraphLayerOps.td"
 include "dialects/Graph/GraphQuantizedOps.td"
 include "dialects/Graph/GraphOpBase.td"
+include "dialects/Graph/GraphSamplingOps.td"
 include "dialects/Graph/GraphTensorOps.td"
 include "dialects/Program/ProgramEnums.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -22,7 +23,7 @@ def Graph_FuncOp : Graph_Op<"func", [
   let summary = "A function on global tensors";
   let description = [{
     Arguments and results may carry `graph.name = "tokens"` (the name of the port in the plan); an integer argument may
-    carry `graph.limit = 32000 : i64`: its values lie in [0, limit).
+    carry `graph.limit = 32000 : i64`: its values lie in [0, limit), and those of f32 in [0, limit].
 
     A keyword before the name says which part of a model or of its training step the function is; the name is for
     people.
@@ -38,7 +39,7 @@ def Graph_FuncOp : Graph_Op<"func", [
     | `forward`, `backward` | of a microbatch, in the stage of a pipeline that `stage.index` names |
 
     **Constraints:** arguments and results are tensors of static shape without zeros; `graph.name` is a string;
-    `graph.limit` is a positive integer, on an argument with integer elements; `graph.return` has the results' types; a
+    `graph.limit` is a positive integer, on an argument with elements of integers or f32; `graph.return` has the results' types; a
     module has one function of each part, but of passes one for each stage, and any number of steps.
 
     ```mlir

@@ -367,7 +367,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
   let summary = "What a caller may run: a program and its named inputs and outputs";
   let description = [{
     The `kind` says what it does, and with which promises; the `bucket` of a step of serving or an embedding, how many
-    tokens it computes. An input whose limit is not zero takes integers in [0, limit).
+    tokens it computes. An input whose limit is not zero takes integers in [0, limit), or f32 in [0, limit].
 
     `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
     operation that it has with other roles, in the order of issue with the timeline expanded. `values` says what the

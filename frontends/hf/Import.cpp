@@ -28,6 +28,9 @@ static constexpr int64_t kMaxTokens = int64_t{1} << 31;
 /// So many are counted in 32 bits, and addressed without a product that overflows.
 static constexpr int64_t kMostServed = int64_t{1} << 20;
 
+/// Above, tokens are as likely as each other in f32, whatever their logits.
+static constexpr int64_t kMostTemperature = int64_t{1} << 30;
+
 static absl::Status checkServe(const ModelConfig &config, const ServeSizes &sizes) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   if (sizes.context < 1 || sizes.context > config.maxPositions)
@@ -186,8 +189,13 @@ private:
                                     {"rows", b.i32({sequences + 1}), bucket + 1},
                                     {"lengths", b.i32({sequences}), sizes.context + 1},
                                     {"blocks", b.i32({sequences, sizes.listed()}), sizes.blocks},
-                                    {"sample", b.i32({sequences}), bucket}},
-                                   {{"logits", b.f32({sequences, config.vocabulary}), 0}});
+                                    {"sample", b.i32({sequences}), bucket},
+                                    {"temperature", b.f32({sequences}), kMostTemperature},
+                                    {"top_k", b.i32({sequences}), config.vocabulary + 1},
+                                    {"top_p", b.f32({sequences}), 1},
+                                    {"seeds", b.i32({sequences, 2}), 0},
+                                    {"wanted", b.i32({sequences}), kLikelyTokens + 2}},
+                                   stepResults(sequences));
     Operation *function = arguments[0].getOwner()->getParentOp();
     function->setAttr(plan::PlanDialect::kSequencesAttr,
                       plan::SequencesAttr::get(b.ops().getContext(), "rows", "lengths", "blocks", bucket,
@@ -198,9 +206,30 @@ private:
     Value hidden = layers(b.reshape(arguments[0], {1, bucket}));
     b.at("serve");
     hidden = graph::GatherOp::create(b.ops(), b.reshape(hidden, {bucket, config.hidden}), arguments[4]);
-    Value result = logits(hidden);
+    Value predictions = logits(hidden);
     b.at("serve");
-    graph::ReturnOp::create(b.ops(), ValueRange{result});
+    SmallVector<Type> types;
+    for (const Port &port : stepResults(sequences))
+      types.push_back(port.type);
+    types.resize(4);
+    auto sampled = graph::SampleTokensOp::create(b.ops(), types,
+                                                 ValueRange{predictions, arguments[5], arguments[6], arguments[7],
+                                                            arguments[8], /*positions=*/arguments[2], arguments[9]});
+    SmallVector<Value> results(sampled->getResults());
+    if (sizes.logits)
+      results.push_back(predictions);
+    graph::ReturnOp::create(b.ops(), results);
+  }
+
+  /// Results of sample_tokens, and the logits if they are asked for.
+  SmallVector<Port> stepResults(int64_t sequences) {
+    SmallVector<Port> results = {{"sampled", b.i32({sequences}), 0},
+                                 {"logprobs", b.f32({sequences}), 0},
+                                 {"likely", b.i32({sequences, kLikelyTokens}), 0},
+                                 {"likely_logprobs", b.f32({sequences, kLikelyTokens}), 0}};
+    if (options.serve.logits)
+      results.push_back({"logits", b.f32({sequences, config.vocabulary}), 0});
+    return results;
   }
 
   const ModelConfig &config;

@@ -44,10 +44,13 @@ struct ImportOptions {
 ///     tensor<f32>)
 ///   Generate: the logits that follow `position`; tokens behind it have no influence
 ///     generate @logits(tokens: tensor<1xSxi32>, position: tensor<1xi32>) -> (logits: tensor<1xVxf32>)
-///   Serve: for each bucket of T tokens, which are the next ones of up to R sequences side by side, the logits that
-///   follow the rows `sample`. The other inputs say where sequences and their blocks of the caches are (plan.sequences)
+///   Serve: for each bucket of T tokens, which are the next ones of up to R sequences side by side, the tokens that
+///   follow the rows `sample` (graph.sample_tokens, at the positions `lengths`), and the logits if they are asked for.
+///   `rows`, `lengths` and `blocks` say where sequences and their blocks of the caches are (plan.sequences)
 ///     step @step.T(tokens: tensor<Txi32>, rows: tensor<(R+1)xi32>, lengths: tensor<Rxi32>, blocks: tensor<RxMxi32>,
-///     sample: tensor<Rxi32>) -> (logits: tensor<RxVxf32>)
+///     sample: tensor<Rxi32>, temperature: tensor<Rxf32>, top_k: tensor<Rxi32>, top_p: tensor<Rxf32>,
+///     seeds: tensor<Rx2xi32>, wanted: tensor<Rxi32>) -> (sampled: tensor<Rxi32>, logprobs: tensor<Rxf32>,
+///     likely: tensor<Rx20xi32>, likely_logprobs: tensor<Rx20xf32>[, logits: tensor<RxVxf32>])
 ///
 /// Token ids and labels are limited to [0, V), positions to [0, S). Every operation's location names the module of
 /// the Hugging Face model that it belongs to ("model.layers.0.mlp.gate_proj"), every parameter's its tensor.

@@ -18,6 +18,9 @@
 
 namespace bowline::hf {
 
+/// L: most likely tokens that a step gives beside each token, at most: as many as OpenAI's API has.
+inline constexpr int64_t kLikelyTokens = 20;
+
 /// What a plan for serving has room for.
 struct ServeSizes {
   std::vector<int64_t> buckets;  // T of each step: the tokens that it computes; ascending
@@ -26,6 +29,7 @@ struct ServeSizes {
   int64_t blockTokens = 0;       // S: tokens that a block of a cache holds
   int64_t blocks = 0;            // N: blocks of each cache, of which the first one holds nothing
   std::string cacheType = "f32"; // elements of caches (types/computed_types.h)
+  bool logits = false;           // results of a step have the logits that tokens are drawn from
 
   /// M: blocks that a table lists.
   int64_t listed() const { return (context + blockTokens - 1) / blockTokens; }

@@ -106,6 +106,44 @@ void Attention(benchmark::State& state, bool backward, bool causal, int threads)
   RunKernel(state, signature, (backward ? 5 : 2) * 2.0 * d * b * h * pairs, 0);
 }
 
+// Tokens of `rows` rows of logits as models have them; all results or the token alone.
+void SampleTokens(benchmark::State& state, int64_t rows, int64_t vocabulary, float temperature, int32_t top_k,
+                  float top_p, int32_t wanted, int threads) {
+  constexpr int64_t kLikely = 20;
+  const auto ints = [](Access access, std::vector<int64_t> shape) {
+    return Spec(access, std::move(shape), DType::kI32);
+  };
+  const Signature signature{
+      "sample_tokens",
+      {},
+      {Spec(Access::kRead, {rows, vocabulary}), Spec(Access::kRead, {rows}), ints(Access::kRead, {rows}),
+       Spec(Access::kRead, {rows}), ints(Access::kRead, {rows, 2}), ints(Access::kRead, {rows}),
+       ints(Access::kRead, {rows}), ints(Access::kWrite, {rows}), Spec(Access::kWrite, {rows}),
+       ints(Access::kWrite, {rows, kLikely}), Spec(Access::kWrite, {rows, kLikely})},
+      threads};
+  auto kernel = CreateKernel(signature);
+  if (!kernel.ok()) return state.SkipWithError(kernel.status().ToString().c_str());
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<Buffer> buffers;
+  std::vector<void*> arguments;
+  for (const TensorSpec& spec : signature.arguments) {
+    buffers.emplace_back(spec.ByteCount());
+    arguments.push_back(buffers.back().data);
+  }
+  for (int64_t i = 0; i < rows * vocabulary; ++i) static_cast<float*>(arguments[0])[i] = normal(random);
+  std::fill_n(static_cast<float*>(arguments[1]), rows, temperature);
+  std::fill_n(static_cast<int32_t*>(arguments[2]), rows, top_k);
+  std::fill_n(static_cast<float*>(arguments[3]), rows, top_p);
+  std::fill_n(static_cast<int32_t*>(arguments[6]), rows, wanted);
+  Buffer scratch((*kernel)->ScratchBytes());
+  int32_t position = 0;
+  for (auto _ : state) {
+    std::fill_n(static_cast<int32_t*>(arguments[5]), rows, position++);
+    (*kernel)->Run(arguments, scratch.data);
+  }
+}
+
 struct PagedCase {
   const char* name;
   int64_t heads, kv_heads, head_dim;
@@ -332,6 +370,21 @@ void Register() {
                 [=, n = n, k = k](benchmark::State& s) { ProductWithWeights(s, x, type, m, n, k, threads); });
           }
         }
+      }
+    }
+    for (const int64_t vocabulary : {49152, 151936}) {
+      for (const int64_t rows : {1, 8}) {
+        const std::string name = absl::StrCat("sample_tokens/", rows, "x", vocabulary, "/");
+        const auto add_sampling = [&](const char* how, float temperature, int32_t top_k, float top_p, int32_t wanted) {
+          add(absl::StrCat(name, how, suffix), [=](benchmark::State& s) {
+            SampleTokens(s, rows, vocabulary, temperature, top_k, top_p, wanted, threads);
+          });
+        };
+        add_sampling("greedy", 0, 0, 1, 1);
+        add_sampling("temperature", 0.8F, 0, 1, 1);
+        add_sampling("top_k_40", 0.8F, 40, 1, 1);
+        add_sampling("top_p_0.9", 0.8F, 0, 0.9F, 1);
+        add_sampling("top_p_0.9/likely_20", 0.8F, 0, 0.9F, 21);
       }
     }
     add("read_256MiB" + suffix, [=](benchmark::State& s) { ReadMemory(s, 256 << 20, threads); });

@@ -72,6 +72,15 @@ inline std::array<double, 4> NormalBlock(PhiloxKey key, uint64_t block) {
   return values;
 }
 
+// The number in [0, 1) by which a token is chosen: 53 bits of words (0, 1) of block `draw`, in a stream that is apart
+// from those of parameters and shuffles with the same seed.
+inline double SamplingUniform(uint64_t seed, uint64_t draw) {
+  constexpr uint64_t kStream = 0x73616D706C65;  // "sample"
+  const PhiloxBlock words = RandomBlock(MixKey(seed, kStream), draw);
+  const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
 }  // namespace bowline
 
 #endif  // BOWLINE_KERNELS_REGISTRY_PHILOX_H_

@@ -174,7 +174,12 @@ llvm::SmallSetVector<DimensionClasses::Class, 8> DimensionClasses::classesOf(Ope
   return all;
 }
 
-std::string DimensionClasses::findObstacle(Operation *op, Class wanted) {
+static bool padsWholeDims(Operation *op) {
+  auto model = dyn_cast<graph::PaddingModel>(op);
+  return model && model.hasNeutralPadding() && model.padsWholeDims();
+}
+
+std::string DimensionClasses::findObstacle(Operation *op, Class wanted, bool pads) {
   std::string name = op->getName().getStringRef().str();
   if (auto location = dyn_cast<NameLoc>(op->getLoc()))
     name += " at " + location.getName().str();
@@ -192,7 +197,7 @@ std::string DimensionClasses::findObstacle(Operation *op, Class wanted) {
       std::optional<int64_t> factor = soleFactor(*rule, factors);
       if (!factor)
         return name + " divides it into several dimensions";
-      if (rule->factors[*factor].kind == FactorRule::Kind::Blocked)
+      if (rule->factors[*factor].kind == FactorRule::Kind::Blocked && !(pads && padsWholeDims(op)))
         return name + " needs it whole";
       changes[*factor] = true;
     }

@@ -48,8 +48,9 @@ public:
   llvm::SmallSetVector<Class, 8> classesOf(mlir::Operation *op);
 
   /// The reason why dimensions of the class cannot change at \p op, as the end of a sentence: the operation has no
-  /// rule, keeps the dimension whole, or makes it a part of another one. Empty if they can.
-  std::string findObstacle(mlir::Operation *op, Class wanted);
+  /// rule, keeps the dimension whole, or makes it a part of another one. Empty if they can; with \p pads, if they can
+  /// grow by padding.
+  std::string findObstacle(mlir::Operation *op, Class wanted, bool pads = false);
 
 private:
   using Node = unsigned;

@@ -28,6 +28,17 @@ int64_t FindOutside(const void* data, uint64_t bytes, int64_t limit) {
   }
 }
 
+// Index of the first number outside of [0, limit], or -1.
+int64_t FindOutsideF32(const void* data, uint64_t bytes, int64_t limit) {
+  const float* values = static_cast<const float*>(data);
+  const auto count = static_cast<int64_t>(bytes / sizeof(float));
+  // Nor is one inside that is no number.
+  for (int64_t i = 0; i < count; ++i) {
+    if (!(values[i] >= 0 && values[i] <= static_cast<float>(limit))) return i;
+  }
+  return -1;
+}
+
 int64_t FindOutside(fbs::DType dtype, const void* data, uint64_t bytes, int64_t limit) {
   switch (dtype) {
     case fbs::DType::I64:
@@ -40,8 +51,10 @@ int64_t FindOutside(fbs::DType dtype, const void* data, uint64_t bytes, int64_t 
       return FindOutside<int8_t>(data, bytes, limit);
     case fbs::DType::U8:
       return FindOutside<uint8_t>(data, bytes, limit);
+    case fbs::DType::F32:
+      return FindOutsideF32(data, bytes, limit);
     default:
-      return -1;  // VerifyPlan allows limits on integers alone
+      return -1;  // VerifyPlan allows limits on integers and F32 alone
   }
 }
 
@@ -92,10 +105,10 @@ absl::Status Ports::CheckInput(const TensorRef& tensor, absl::Span<const uint8_t
   const int64_t outside = FindOutside(tensor.dtype, bytes.data(), bytes.size(), input.limit);
   if (outside < 0) return absl::OkStatus();
   const fbs::Entry& entry = *plan_.entries()->Get(input.entry);
-  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(entry.name()), ": element ", outside, " of input ",
-                                                 Quoted(entry.inputs()->Get(input.port)->name()), ", slot ",
-                                                 tensor.slot, ", is outside of [0, ", input.limit,
-                                                 "); is the data made for another vocabulary?"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("entry ", Quoted(entry.name()), ": element ", outside, " of input ",
+                   Quoted(entry.inputs()->Get(input.port)->name()), ", slot ", tensor.slot, ", is outside of [0, ",
+                   input.limit, tensor.dtype == fbs::DType::F32 ? "]" : "); is the data made for another vocabulary?"));
 }
 
 void Ports::MarkWritten(const TensorRef& tensor, absl::Span<const uint8_t> bytes) {

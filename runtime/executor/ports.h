@@ -37,7 +37,7 @@ class Ports {
 
   // Returns whether a tensor is an input of some entry. Inputs are written as a whole, within their limits.
   bool IsInput(uint32_t buffer) const { return inputs_.count(buffer) > 0; }
-  // Checks that the bytes are all those of the input and its integers lie within the limit. kInvalidArgument naming
+  // Checks that the bytes are all those of the input and its elements lie within the limit. kInvalidArgument naming
   // entry, port and element.
   absl::Status CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes) const;
   void MarkWritten(const TensorRef& tensor, absl::Span<const uint8_t> bytes);

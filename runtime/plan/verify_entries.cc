@@ -26,8 +26,9 @@ absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t
                   "; the port needs ", input ? "Input" : "Output, State or Parameter");
   }
   if (port.limit() < 0) return Broken(place, ": limit ", port.limit(), " is negative");
-  if (port.limit() > 0 && !(input && IsInteger(ElementTypeOf(buffer.dtype())))) {
-    return Broken(place, ": limit ", port.limit(), " on a port that is no integer input");
+  const bool limited = IsInteger(ElementTypeOf(buffer.dtype())) || buffer.dtype() == fbs::DType::F32;
+  if (port.limit() > 0 && !(input && limited)) {
+    return Broken(place, ": limit ", port.limit(), " on a port that is no input of integers or F32");
   }
   return absl::OkStatus();
 }

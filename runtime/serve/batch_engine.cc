@@ -139,6 +139,10 @@ void BatchEngine::RunStep(const StepBatch& batch, std::unique_lock<std::mutex>& 
     return Tell(ended, lock);
   }
   for (const Progress& progress : scheduler_->Finish(sampled)) {
+    if (progress.ended == FinishReason::kFailed) {
+      ended.push_back(End(progress.id, FinishReason::kFailed, LogitsNotFiniteError()));
+      continue;
+    }
     Request& request = requests_.at(progress.id);
     const std::shared_ptr<Ticket> ticket = request.ticket;
     std::optional<FinishReason> reason = progress.ended;

@@ -19,8 +19,8 @@ namespace bowline::serve {
 // Many requests at a time: a thread that runs the steps of a scheduler one after the other.
 class BatchEngine final : public Engine {
  public:
-  // `step` is called on the engine's thread alone. A step that fails ends the requests that it had rows of. Errors are
-  // those of Scheduler::Create.
+  // `step` is called on the engine's thread alone. A step that fails ends the requests that it had rows of, and a token
+  // of -1 the request that should have it. Errors are those of Scheduler::Create.
   static absl::StatusOr<std::unique_ptr<BatchEngine>> Create(CacheShape shape, SchedulerOptions options,
                                                              StepFunction step);
   ~BatchEngine() override;

@@ -276,6 +276,12 @@ std::vector<Progress> Scheduler::Finish(absl::Span<const SampledToken> sampled) 
     if (sequence == nullptr) continue;
     const int64_t before = sequence->cached;
     sequence->cached += std::exchange(sequence->rows, 0);
+    if (sequence->cached >= sequence->size() && sampled[r].token < 0) {
+      // Nobody shares what may be no numbers.
+      progress.push_back({sequence->id, sampled[r], FinishReason::kFailed});
+      Remove(sequence);
+      continue;
+    }
     if (options_.prefix_cache) ShareFullBlocks(*sequence, before);
     if (sequence->cached < sequence->size()) continue;
     Progress& step = progress.emplace_back(Progress{sequence->id, sampled[r], std::nullopt});

@@ -54,7 +54,7 @@ struct Sequence {
   bool decodes() const { return size() - cached == 1; }
 };
 
-// A token that a step gave to a sequence. An end token ends it with kStop.
+// A token that a step gave to a sequence. An end token ends it with kStop, and none, -1, with kFailed.
 struct Progress {
   uint64_t id = 0;
   SampledToken sampled;

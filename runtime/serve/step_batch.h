@@ -44,10 +44,16 @@ struct TokenLogprob {
 };
 
 struct SampledToken {
-  int32_t token = 0;
+  int32_t token = 0;  // -1: the logits are not finite
   float logprob = 0;
   std::vector<TokenLogprob> top = {};  // the `top_logprobs` most likely ones, falling
 };
+
+// The error of a sequence without a token.
+inline absl::Status LogitsNotFiniteError() {
+  return absl::InternalError(
+      "the logits of a sequence are not finite: its weights are, or some value is above what the plan computes in");
+}
 
 // Runs a step and gives one entry per sequence; of sequences that want no token, anything.
 using StepFunction = std::function<absl::Status(const StepBatch& batch, std::vector<SampledToken>& sampled)>;

@@ -1,11 +1,9 @@
 #include "runtime/serve/step_runner.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan/plan_view.h"
-#include "runtime/train/token_sampling.h"
 
 namespace bowline::serve {
 
@@ -23,13 +21,21 @@ absl::StatusOr<StepRunner::Step> StepRunner::FindStep(int index) {
   Step step;
   step.entry = index;
   step.tokens = entry.bucket();
-  const auto find = [&](absl::string_view port, std::vector<int64_t> shape, TensorRef& found) -> absl::Status {
-    const absl::StatusOr<TensorRef> tensor = session_->Input(name, port);
-    if (!tensor.ok() || tensor->dtype != fbs::DType::I32 || tensor->shape != shape) {
-      return unfit("lacks the input '", port, "' of i32 and the size of its step");
+  const auto keep = [&](absl::string_view what, absl::string_view port, const absl::StatusOr<TensorRef>& tensor,
+                        fbs::DType dtype, const std::vector<int64_t>& shape, TensorRef& found) -> absl::Status {
+    if (!tensor.ok() || tensor->dtype != dtype || tensor->shape != shape) {
+      return unfit("lacks the ", what, " '", port, "' of ", fbs::EnumNameDType(dtype), " and the size of its step");
     }
     found = *tensor;
     return absl::OkStatus();
+  };
+  const auto find = [&](absl::string_view port, const std::vector<int64_t>& shape, TensorRef& found,
+                        fbs::DType dtype = fbs::DType::I32) {
+    return keep("input", port, session_->Input(name, port), dtype, shape, found);
+  };
+  const auto find_output = [&](absl::string_view port, const std::vector<int64_t>& shape, TensorRef& found,
+                               fbs::DType dtype = fbs::DType::I32) {
+    return keep("output", port, session_->Output(name, port), dtype, shape, found);
   };
   const absl::StatusOr<TensorRef> blocks = session_->Input(name, "blocks");
   if (!blocks.ok() || blocks->shape.size() != 2) return unfit("lacks the input 'blocks' of two dimensions");
@@ -39,12 +45,28 @@ absl::StatusOr<StepRunner::Step> StepRunner::FindStep(int index) {
   BOWLINE_RETURN_IF_ERROR(find("rows", {step.sequences + 1}, step.rows_port));
   BOWLINE_RETURN_IF_ERROR(find("lengths", {step.sequences}, step.lengths_port));
   BOWLINE_RETURN_IF_ERROR(find("sample", {step.sequences}, step.sample_port));
-  const absl::StatusOr<TensorRef> logits = session_->Output(name, "logits");
-  if (!logits.ok() || logits->dtype != fbs::DType::F32 || logits->shape.size() != 2 ||
-      logits->shape[0] != step.sequences) {
-    return unfit("lacks the output 'logits' of type f32 [sequences, vocabulary]");
-  }
-  step.logits_port = *logits;
+  BOWLINE_RETURN_IF_ERROR(find("temperature", {step.sequences}, step.temperature_port, fbs::DType::F32));
+  BOWLINE_RETURN_IF_ERROR(find("top_k", {step.sequences}, step.top_k_port));
+  BOWLINE_RETURN_IF_ERROR(find("top_p", {step.sequences}, step.top_p_port, fbs::DType::F32));
+  BOWLINE_RETURN_IF_ERROR(find("seeds", {step.sequences, 2}, step.seeds_port));
+  BOWLINE_RETURN_IF_ERROR(find("wanted", {step.sequences}, step.wanted_port));
+  BOWLINE_RETURN_IF_ERROR(find_output("sampled", {step.sequences}, step.sampled_port));
+  BOWLINE_RETURN_IF_ERROR(find_output("logprobs", {step.sequences}, step.logprobs_port, fbs::DType::F32));
+  const absl::StatusOr<TensorRef> likely = session_->Output(name, "likely");
+  if (!likely.ok() || likely->shape.size() != 2) return unfit("lacks the output 'likely' of two dimensions");
+  step.likely = likely->shape[1];
+  BOWLINE_RETURN_IF_ERROR(find_output("likely", {step.sequences, step.likely}, step.likely_port));
+  BOWLINE_RETURN_IF_ERROR(
+      find_output("likely_logprobs", {step.sequences, step.likely}, step.likely_logprobs_port, fbs::DType::F32));
+  const auto limit_of = [&](absl::string_view port) {
+    const auto& inputs = *entry.inputs();
+    const auto found =
+        std::find_if(inputs.begin(), inputs.end(), [&](const fbs::Port* p) { return TextOf(p->name()) == port; });
+    return found->limit();
+  };
+  const int64_t vocabulary = limit_of("tokens");
+  if (vocabulary < 1) return unfit("has no limit of the input 'tokens', which says the size of the vocabulary");
+  step.most_temperature = static_cast<float>(limit_of("temperature"));
   // The port says it exactly: a table may have room for a few tokens more.
   int64_t context = blocks->shape[1] * sequences->block_tokens();
   if (const int64_t limit = entry.inputs()->Get(sequences->lengths())->limit(); limit > 0)
@@ -56,9 +78,9 @@ absl::StatusOr<StepRunner::Step> StepRunner::FindStep(int index) {
                           .buckets = {}};
   if (shape_.buckets.empty()) {
     shape_ = own;
-    vocabulary_ = logits->shape[1];
+    vocabulary_ = vocabulary;
   } else if (own.blocks != shape_.blocks || own.block_tokens != shape_.block_tokens ||
-             own.max_context != shape_.max_context || logits->shape[1] != vocabulary_) {
+             own.max_context != shape_.max_context || vocabulary != vocabulary_) {
     return unfit("has another cache, context or vocabulary than other steps");
   }
   shape_.max_sequences = std::max(shape_.max_sequences, step.sequences);
@@ -111,32 +133,59 @@ absl::Status StepRunner::Run(const StepBatch& batch, std::vector<SampledToken>& 
   const auto input = [](const TensorRef& port, absl::Span<const int32_t> values, size_t size) {
     return StepInput{port, {reinterpret_cast<const uint8_t*>(values.data()), size * sizeof(int32_t)}};
   };
+  const auto numbers = [](const TensorRef& port, absl::Span<const float> values) {
+    return StepInput{port, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}};
+  };
+  SetSampling(*step, batch);
   BOWLINE_RETURN_IF_ERROR(RunEntry(
       step->entry,
       {input(step->tokens_port, batch.tokens, batch.tokens.size()), input(step->rows_port, batch.rows, count + 1),
        input(step->lengths_port, batch.lengths, count), input(step->blocks_port, batch.blocks, count * listed),
-       input(step->sample_port, batch.sample, count)}));
-  logits_.resize(static_cast<size_t>(step->sequences * vocabulary_));
-  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step->logits_port, absl::MakeSpan(logits_)));
-  sampled.assign(all, {});
+       input(step->sample_port, batch.sample, count), numbers(step->temperature_port, temperature_),
+       input(step->top_k_port, top_k_, count), numbers(step->top_p_port, top_p_),
+       input(step->seeds_port, seeds_, 2 * count), input(step->wanted_port, wanted_, count)}));
+  return ReadTokens(*step, batch, sampled);
+}
+
+void StepRunner::SetSampling(const Step& step, const StepBatch& batch) {
+  const auto count = static_cast<size_t>(step.sequences);
+  temperature_.resize(count);
+  top_k_.resize(count);
+  top_p_.resize(count);
+  seeds_.resize(2 * count);
+  wanted_.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const SequenceSampling& how = batch.sampling[i];
+    temperature_[i] = step.most_temperature > 0 ? std::min(how.temperature, step.most_temperature) : how.temperature;
+    top_k_[i] = static_cast<int32_t>(std::clamp<int64_t>(how.top_k, 0, vocabulary_));
+    top_p_[i] = std::clamp(how.top_p, 0.0f, 1.0f);
+    seeds_[2 * i] = static_cast<int32_t>(static_cast<uint32_t>(how.seed));
+    seeds_[2 * i + 1] = static_cast<int32_t>(static_cast<uint32_t>(how.seed >> 32));
+    wanted_[i] =
+        batch.wants_token[i] ? static_cast<int32_t>(1 + std::clamp<int64_t>(how.top_logprobs, 0, step.likely)) : 0;
+  }
+}
+
+absl::Status StepRunner::ReadTokens(const Step& step, const StepBatch& batch, std::vector<SampledToken>& sampled) {
+  const auto count = static_cast<size_t>(step.sequences), likely = static_cast<size_t>(step.likely);
+  tokens_.resize(count);
+  logprobs_.resize(count);
+  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step.sampled_port, absl::MakeSpan(tokens_)));
+  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step.logprobs_port, absl::MakeSpan(logprobs_)));
+  if (*std::max_element(wanted_.begin(), wanted_.end()) > 1) {
+    likely_.resize(count * likely);
+    likely_logprobs_.resize(count * likely);
+    BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step.likely_port, absl::MakeSpan(likely_)));
+    BOWLINE_RETURN_IF_ERROR(session_->ReadAll(step.likely_logprobs_port, absl::MakeSpan(likely_logprobs_)));
+  }
+  sampled.assign(batch.lengths.size(), {});
   for (size_t i = 0; i < count; ++i) {
     if (!batch.wants_token[i]) continue;
-    const auto width = static_cast<size_t>(vocabulary_);
-    const absl::Span<const float> logits = absl::MakeConstSpan(logits_).subspan(i * width, width);
-    if (!std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) {
-      return absl::InternalError(
-          "the logits of a sequence are not finite: its weights are, or some value is above what "
-          "the plan computes in");
-    }
-    const SequenceSampling& how = batch.sampling[i];
-    const int64_t token = SampleToken(logits, how.temperature, {.top_k = how.top_k, .top_p = how.top_p}, how.seed,
-                                      static_cast<uint64_t>(batch.lengths[i]));
-    const double logprob = LogProbability(logits, token);
-    sampled[i] = {.token = static_cast<int32_t>(token), .logprob = static_cast<float>(logprob)};
-    for (const int64_t likely : MostLikelyTokens(logits, how.top_logprobs)) {
-      const double above =
-          static_cast<double>(logits[static_cast<size_t>(likely)]) - logits[static_cast<size_t>(token)];
-      sampled[i].top.push_back({static_cast<int32_t>(likely), static_cast<float>(logprob + above)});
+    sampled[i] = {.token = tokens_[i], .logprob = logprobs_[i]};
+    const auto listed = static_cast<size_t>(wanted_[i] - 1);
+    // Fewer where the vocabulary has fewer.
+    for (size_t k = i * likely; k < i * likely + listed && likely_[k] >= 0; ++k) {
+      sampled[i].top.push_back({likely_[k], likely_logprobs_[k]});
     }
   }
   return absl::OkStatus();

@@ -87,6 +87,7 @@ absl::Status Continue(serve::StepRunner& runner, serve::SequenceRequest request,
     if (!batch.has_value()) break;
     BOWLINE_RETURN_IF_ERROR(runner.Run(*batch, sampled));
     for (const serve::Progress& progress : scheduler->Finish(sampled)) {
+      if (progress.ended == serve::FinishReason::kFailed) return serve::LogitsNotFiniteError();
       if (progress.ended != serve::FinishReason::kStop) BOWLINE_RETURN_IF_ERROR(write(progress.sampled.token));
     }
   }

@@ -39,6 +39,11 @@ TEST(OpAgreement, Layers) {
   checkCases(random, layerCases(random));
 }
 
+TEST(OpAgreement, Sampling) {
+  Random random;
+  checkCases(random, samplingCases(random));
+}
+
 /// Offsets that a program computes, or that no limit holds: the run fails, with what was wrong and where.
 TEST(OpAgreement, WrongOffsetsOfGroupsFailTheRun) {
   std::string text =
@@ -171,7 +176,7 @@ TEST(OpAgreement, WrongNumbersOfRowsInWhatPreparesFailTheRun) {
 TEST(OpAgreement, NoOperationIsForgotten) {
   Random random;
   std::set<std::string> seen;
-  for (auto cases : {elementwiseCases, shapeCases, contractionCases, layerCases}) {
+  for (auto cases : {elementwiseCases, shapeCases, contractionCases, layerCases, samplingCases}) {
     OwningOpRef<ModuleOp> module = moduleOf(cases(random));
     ASSERT_TRUE(module);
     module->walk([&](Operation *op) { seen.insert(op->getName().getStringRef().str()); });

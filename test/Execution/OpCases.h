@@ -18,6 +18,7 @@ std::vector<Case> elementwiseCases(Random &random);
 std::vector<Case> shapeCases(Random &random);
 std::vector<Case> contractionCases(Random &random);
 std::vector<Case> layerCases(Random &random);
+std::vector<Case> samplingCases(Random &random);
 
 } // namespace bowline::test
 

@@ -8,6 +8,7 @@
 
 #include "compiler/Check/PlanChecker.h"
 #include "compiler/Driver/Compile.h"
+#include "kernels/cpu/sampling/sampling_reference.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/train/weights.h"
 #include "test/Support/test_driver.h"
@@ -21,6 +22,7 @@
 #include <functional>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 
 using namespace bowline;
 using ::bowline::testing::ReadTensor;
@@ -54,6 +56,7 @@ CompileOptions optionsOf(const Way &way, CompileMode mode) {
   options.blockTokens = kBlockTokens;
   options.cacheBlocks = kBlocks;
   options.cacheType = way.cacheType;
+  options.withLogits = mode == CompileMode::Serve;
   options.target = way.target;
   options.threads = 1;
   return options;
@@ -117,6 +120,8 @@ struct Sequence {
 /// What a step is given.
 struct StepInputs {
   std::vector<int32_t> tokens, rows = {0}, lengths, blocks, sample;
+  std::vector<float> temperature, topP;
+  std::vector<int32_t> topK, seeds, wanted;
 };
 
 class ServePlan : public ::testing::TestWithParam<Way> {
@@ -169,6 +174,12 @@ protected:
       inputs.rows.push_back(inputs.rows.back() + count);
       inputs.lengths.push_back(sequence ? sequence->length + count : 0);
       inputs.sample.push_back(count > 0 ? inputs.rows.back() - 1 : 0);
+      inputs.temperature.push_back(static_cast<float>(random() % 4) * 0.5F);
+      inputs.topP.push_back(random() % 2 == 0 ? 1.0F : 0.8F);
+      inputs.topK.push_back(random() % 2 == 0 ? 0 : 9);
+      for (int half = 0; half < 2; ++half)
+        inputs.seeds.push_back(static_cast<int32_t>(random()));
+      inputs.wanted.push_back(static_cast<int32_t>(random() % 22));
       std::vector<int32_t> none(kListed, 0);
       const std::vector<int32_t> &table = sequence ? sequence->table : none;
       inputs.blocks.insert(inputs.blocks.end(), table.begin(), table.end());
@@ -186,6 +197,39 @@ protected:
     WriteTensor(*session, session->Input(entry, "lengths"), inputs.lengths);
     WriteTensor(*session, session->Input(entry, "blocks"), inputs.blocks);
     WriteTensor(*session, session->Input(entry, "sample"), inputs.sample);
+    WriteTensor(*session, session->Input(entry, "temperature"), inputs.temperature);
+    WriteTensor(*session, session->Input(entry, "top_k"), inputs.topK);
+    WriteTensor(*session, session->Input(entry, "top_p"), inputs.topP);
+    WriteTensor(*session, session->Input(entry, "seeds"), inputs.seeds);
+    WriteTensor(*session, session->Input(entry, "wanted"), inputs.wanted);
+    written = inputs;
+  }
+
+  /// Compares tokens with those that the reference draws from the step's own logits, as far as some are wanted.
+  void expectTokens(int64_t bucket) {
+    std::string entry = entryOf(bucket);
+    std::vector<float> logits = ReadTensor<float>(*session, session->Output(entry, "logits"));
+    std::vector<int32_t> tokens = ReadTensor<int32_t>(*session, session->Output(entry, "sampled"));
+    std::vector<float> logprobs = ReadTensor<float>(*session, session->Output(entry, "logprobs"));
+    std::vector<int32_t> likely = ReadTensor<int32_t>(*session, session->Output(entry, "likely"));
+    ASSERT_EQ(likely.size(), tokens.size() * 20);
+    size_t width = logits.size() / tokens.size();
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (written.wanted[i] == 0) {
+        EXPECT_EQ(tokens[i], -1);
+        continue;
+      }
+      absl::Span<const float> own = absl::MakeConstSpan(logits).subspan(i * width, width);
+      uint64_t seed =
+          static_cast<uint32_t>(written.seeds[2 * i]) | uint64_t{static_cast<uint32_t>(written.seeds[2 * i + 1])} << 32;
+      EXPECT_EQ(tokens[i], kernels::reference::SampleToken(own, written.temperature[i],
+                                                           {.top_k = written.topK[i], .top_p = written.topP[i]}, seed,
+                                                           written.lengths[i]));
+      EXPECT_FLOAT_EQ(logprobs[i], static_cast<float>(kernels::reference::LogProbability(own, tokens[i])));
+      std::vector<int64_t> expected = kernels::reference::MostLikelyTokens(own, written.wanted[i] - 1);
+      expected.resize(20, -1);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), likely.begin() + static_cast<ptrdiff_t>(20 * i)));
+    }
   }
 
   /// Compares the logits behind the last token of each sequence that has some in the step.
@@ -222,8 +266,10 @@ protected:
     absl::Status status = session->Run(entryOf(bucket));
     ASSERT_TRUE(status.ok()) << status;
     expectLogits(bucket, sequences, counts);
+    expectTokens(bucket);
   }
 
+  StepInputs written; ///< what the last step was given
   std::unique_ptr<Session> whole, session;
   std::vector<int32_t> free;
   std::mt19937 random{TestSeed()};
@@ -304,6 +350,43 @@ TEST_P(ServePlan, SequencesDoNotDisturbEachOther) {
           free.push_back(sequence.table[place]);
     std::shuffle(free.begin(), free.end(), random);
   }
+}
+
+TEST_P(ServePlan, PortsOfSamplingTakeWhatIsInRange) {
+  for (const auto &[port, wrong, range] : {std::tuple{"temperature", -0.5F, "[0, 1073741824]"},
+                                           {"temperature", NAN, "[0, 1073741824]"},
+                                           {"top_p", 1.25F, "[0, 1]"}}) {
+    absl::StatusOr<TensorRef> tensor = session->Input("step_5", port);
+    ASSERT_TRUE(tensor.ok());
+    std::vector<float> values(kSequences, 0.5F);
+    values[1] = wrong;
+    absl::Status status = session->WriteAll<float>(*tensor, values);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("element 1 of input '" + std::string(port) + "', slot 0, is outside of " + range));
+    values[1] = 1;
+    EXPECT_TRUE(session->WriteAll<float>(*tensor, values).ok());
+  }
+  absl::StatusOr<TensorRef> wanted = session->Input("step_5", "wanted");
+  ASSERT_TRUE(wanted.ok());
+  EXPECT_TRUE(session->WriteAll<int32_t>(*wanted, {0, 1, 21}).ok());
+  EXPECT_FALSE(session->WriteAll<int32_t>(*wanted, {0, 1, 22}).ok());
+}
+
+TEST(ServePlanOutputs, LogitsAreGivenToWhoAsksForThem) {
+  CompileOptions options = optionsOf({"llama-tiny"}, CompileMode::Serve);
+  options.withLogits = false;
+  std::unique_ptr<fbs::PlanT> plan = compile(options);
+  ASSERT_TRUE(plan);
+  int64_t steps = 0;
+  for (const auto &entry : plan->entries) {
+    if (entry->kind != fbs::EntryKind::Step)
+      continue;
+    ++steps;
+    for (const auto &output : entry->outputs)
+      EXPECT_NE(output->name, "logits");
+  }
+  EXPECT_EQ(steps, 3);
 }
 
 TEST_P(ServePlan, InputsThatBreakThePromiseFailTheRunAlone) {

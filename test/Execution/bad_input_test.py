@@ -140,7 +140,8 @@ class BadInput(tools.ToolTest):
                   "--lr": 0.001, "--beta1": 0.9, "--beta2": 0.95, "--eps": 1e-8, "--weight-decay": 0.1, "--clip-norm": 1,
                   "--lr-schedule": "constant", "--warmup-steps": 0, "--decay-steps": 9, "--min-lr": 0,
                   "--runs-in-flight": 1, "--buckets": 1, "--max-batch": 64, "--max-context": 8, "--block-tokens": 16,
-                  "--kv-blocks": 9, "--kv-memory": "1GiB", "--kv-dtype": "f32", "--weights-dtype": "as-stored"}
+                  "--kv-blocks": 9, "--kv-memory": "1GiB", "--kv-dtype": "f32", "--with-logits": None,
+                  "--weights-dtype": "as-stored"}
         sizes = {"train": ["--seq", 8, "--batch", 2], "generate": ["--seq", 8], "serve": []}
         described = re.split(r"\n  (?=-)", tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0])
         modes = {text.split()[0]: text.split()[-1][1:-1] for text in described if text.endswith(("(train)", "(serve)"))}
@@ -149,8 +150,8 @@ class BadInput(tools.ToolTest):
             for other in sizes.keys() - {mode}:
                 # What would be the default is refused too: it was meant to do something.
                 self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode}"), "bowline-compile",
-                            tools.MODELS / MODEL, *sizes[other], "--mode", other, flag, values[flag], "-o",
-                            self.folder / "x.plan")
+                            tools.MODELS / MODEL, *sizes[other], "--mode", other, flag,
+                            *filter(lambda value: value is not None, [values[flag]]), "-o", self.folder / "x.plan")
         self.refuse(("--map-weights", "add --mode generate or serve"), "bowline-compile", tools.MODELS / MODEL,
                     *sizes["train"], "--map-weights", "-o", self.folder / "x.plan")
 

@@ -70,6 +70,7 @@ FLAGS = {
     "--kv-blocks": ("one", ["--kv-blocks", "9"], [], "input"),
     "--kv-memory": ("one", ["--kv-memory", "1MiB"], [], "input"),
     "--kv-dtype": ("one", ["--kv-dtype", "bf16"], [], "input"),
+    "--with-logits": ("one", ["--with-logits"], [], "input"),
     "--weights-dtype": ("one", ["--weights-dtype", "f32"], [], "input"),
     "--map-weights": ("text", ["--map-weights"], [], "hoist"),
     "--report": ("one", ["--report"], [], None),

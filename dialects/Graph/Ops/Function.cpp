@@ -87,9 +87,10 @@ LogicalResult FuncOp::verify() {
     if (!limit)
       continue;
     auto value = dyn_cast<IntegerAttr>(limit);
-    if (!value || value.getInt() <= 0 || !isa<IntegerType>(cast<RankedTensorType>(type).getElementType()))
+    Type element = cast<RankedTensorType>(type).getElementType();
+    if (!value || value.getInt() <= 0 || !(isa<IntegerType>(element) || element.isF32()))
       return emitOpError("argument ") << index << ": '" << kLimitAttr
-                                      << "' must be a positive integer on an argument with integer elements";
+                                      << "' must be a positive integer on an argument with elements of integers or f32";
   }
   for (auto [index, type] : llvm::enumerate(getResultTypes())) {
     auto attribute = [&, index = index](StringRef name) { return getResultAttr(index, name); };

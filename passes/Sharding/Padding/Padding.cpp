@@ -122,7 +122,7 @@ void Padding::findObstacles() {
       if (!isa<graph::ReturnOp, graph::ReadOp>(op))
         for (Class grown : classes.classesOf(&op))
           note(grown, [&] {
-            std::string obstacle = classes.findObstacle(&op, grown);
+            std::string obstacle = classes.findObstacle(&op, grown, /*pads=*/true);
             if (obstacle.empty() && !hasNeutralPadding(&op) && combines(&op, classes, grown))
               obstacle = op.getName().getStringRef().str() + " combines all of it";
             return obstacle;

@@ -35,7 +35,7 @@ double MedianOf(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Weights of a usual size, or whole numbers below `limit`.
+// Weights of a usual size, numbers from 0 to 1 where there is a limit, or whole numbers below `limit`.
 std::vector<uint8_t> RandomBytes(const TensorRef& tensor, int64_t limit, std::mt19937& random) {
   std::vector<uint8_t> bytes(tensor.bytes, 0);
   const auto fill = [&](auto zero, auto draw) {
@@ -45,7 +45,10 @@ std::vector<uint8_t> RandomBytes(const TensorRef& tensor, int64_t limit, std::mt
       std::memcpy(bytes.data() + i, &value, sizeof(value));
     }
   };
-  const auto real = [&] { return (static_cast<float>(random() % 2001) - 1000) * 2e-5f; };
+  const auto real = [&] {
+    if (limit > 0) return static_cast<float>(random() % 1001) * 1e-3f;
+    return (static_cast<float>(random() % 2001) - 1000) * 2e-5f;
+  };
   if (tensor.dtype == fbs::DType::F32) fill(float{0}, real);
   if (tensor.dtype == fbs::DType::BF16) fill(uint16_t{0}, [&] { return F32ToBf16(real()); });
   if (tensor.dtype == fbs::DType::F16) fill(uint16_t{0}, [&] { return F32ToF16(real()); });

@@ -34,7 +34,7 @@ graph.func @f(%x: tensor<3xf32> {graph.name = 1 : i64}) {
 // -----
 
 // A limit is positive.
-// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer on an argument with integer elements}}
+// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer on an argument with elements of integers or f32}}
 graph.func @f(%x: tensor<3xi32> {graph.limit = 0 : i64}) {
   graph.return
 }
@@ -49,9 +49,9 @@ graph.func @f(%x: tensor<3xi32> {graph.limit = 1.5}) {
 
 // -----
 
-// Only integers have a limit.
-// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer on an argument with integer elements}}
-graph.func @f(%x: tensor<3xf32> {graph.limit = 5 : i64}) {
+// Only integers and f32 have a limit.
+// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer on an argument with elements of integers or f32}}
+graph.func @f(%x: tensor<3xbf16> {graph.limit = 5 : i64}) {
   graph.return
 }
 

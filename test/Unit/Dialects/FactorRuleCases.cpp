@@ -366,6 +366,26 @@ static Example drawPagedAttention(Random &random) {
           }};
 }
 
+static Example drawSampleTokens(Random &random) {
+  int64_t rows = random.size(), vocabulary = random.integer(1, 30), likely = random.integer(1, 5);
+  auto integers = [&](const Shape &shape, int64_t low, int64_t high) {
+    return Operand{random.integers(shape, low, high), ElementKind::I32};
+  };
+  std::vector<Operand> operands = {{random.reals({rows, vocabulary})},
+                                   {random.reals({rows}, 0, 2)},
+                                   integers({rows}, 0, vocabulary),
+                                   {random.reals({rows}, 0, 1.5)},
+                                   integers({rows, 2}, INT32_MIN, INT32_MAX),
+                                   integers({rows}, 0, 100),
+                                   integers({rows}, 0, likely + 1)};
+  return {operands, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            Type token = b.getI32Type();
+            SmallVector<Type> types = {RankedTensorType::get({rows}, token), f64Type({rows}),
+                                       RankedTensorType::get({rows, likely}, token), f64Type({rows, likely})};
+            return SampleTokensOp::create(b, types, x);
+          }};
+}
+
 //===----------------------------------------------------------------------===//
 // Weights in blocks of bits
 //===----------------------------------------------------------------------===//
@@ -440,6 +460,7 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.rms_norm", drawNorm<RmsNormOp>},
       {"graph.rope", drawRope},
       {"graph.rope_angles", drawRopeAngles},
+      {"graph.sample_tokens", drawSampleTokens},
       {"graph.scatter_add", drawScatterAdd},
       {"graph.sequence_positions", drawSequencePositions},
       {"graph.slice", drawSlice},

@@ -41,7 +41,8 @@ static const std::set<std::string> kStructure = {"graph.func",  "graph.return", 
 static const std::set<std::string> kWithoutDerivative = {
     // Integers, comparisons, and values that depend on no parameter.
     "arith.addi", "arith.cmpf", "arith.cmpi", "arith.constant", "arith.fptosi", "arith.muli", "arith.sitofp",
-    "arith.subi", "arith.uitofp", "graph.iota", "graph.random", "graph.rope_angles", "graph.sequence_positions",
+    "arith.subi", "arith.uitofp", "graph.iota", "graph.random", "graph.rope_angles", "graph.sample_tokens",
+    "graph.sequence_positions",
     // Served models alone have caches, and weights in blocks of bits.
     "graph.cache_write", "graph.paged_attention", "graph.quantized_dot", "graph.quantized_gather",
     // The derivatives of others, and sums and copies between the stages that have them.
@@ -316,7 +317,8 @@ TEST(Models, KernelsStandForTheirOperations) {
       },
       {"graph.attention", "graph.attention_grad", "graph.cache_write", "graph.dot_general", "graph.gather",
        "graph.grouped_dot", "graph.grouped_outer", "graph.paged_attention", "graph.quantized_dot",
-       "graph.quantized_gather", "graph.random", "graph.rope_angles", "graph.scatter_add", "graph.sequence_positions"});
+       "graph.quantized_gather", "graph.random", "graph.rope_angles", "graph.sample_tokens", "graph.scatter_add",
+       "graph.sequence_positions"});
 }
 
 //===----------------------------------------------------------------------===//
@@ -445,13 +447,23 @@ static void forEachGrown(const Shape &grown, const Shape &before,
   });
 }
 
+/// Whether the operation says which padding of a factor that stays whole changes nothing.
+static bool padsWhole(Operation *op, const FactorRule &rule, int64_t factor) {
+  auto model = cast<PaddingModel>(op);
+  Grown context(rule, factor, SmallVector<std::optional<double>>(op->getNumOperands()));
+  model.requireNeutralPadding(context);
+  bool isRequired = llvm::any_of(llvm::seq(op->getNumOperands()),
+                                 [&](unsigned operand) { return context.numberIn(operand).has_value(); });
+  return model.padsWholeDims() && isRequired;
+}
+
 /// Whether the operation says that padding of the factor, of which it knows some numbers, changes nothing.
 static bool checkPadding(Random &random, Operation *op, ArrayRef<HostTensor> operands, const FactorRule &rule,
                          int64_t factor) {
   const FactorRule::Factor &f = rule.factors[factor];
   bool combines = f.combine || f.kind == FactorRule::Kind::Exchanged;
-  if (f.kind == FactorRule::Kind::Blocked || !standsAlone(rule, factor) || op->hasTrait<OpTrait::ConstantLike>() ||
-      (combines && !cast<PaddingModel>(op).hasNeutralPadding()))
+  if ((f.kind == FactorRule::Kind::Blocked && !padsWhole(op, rule, factor)) || !standsAlone(rule, factor) ||
+      op->hasTrait<OpTrait::ConstantLike>() || (combines && !cast<PaddingModel>(op).hasNeutralPadding()))
     return false;
   int64_t more = random.integer(1, 3);
   SmallVector<std::optional<double>> numbers;
@@ -506,7 +518,7 @@ TEST(Models, PaddingChangesNothing) {
       },
       {"arith.mulf", "arith.select", "graph.attention", "graph.broadcast", "graph.cache_write", "graph.concat",
        "graph.dot_general", "graph.gather", "graph.grouped_dot", "graph.grouped_outer", "graph.pad", "graph.random",
-       "graph.reduce", "graph.scatter_add", "graph.slice", "graph.softmax_cross_entropy",
+       "graph.reduce", "graph.sample_tokens", "graph.scatter_add", "graph.slice", "graph.softmax_cross_entropy",
        "graph.softmax_cross_entropy_grad", "graph.transpose"});
 }
 

@@ -189,8 +189,9 @@ TEST(CudaProgram, EverySignatureHasAProgramThatADeviceCanLaunch) {
 }
 
 // Kernels that CUDA devices have no program for.
-const std::set<std::string_view> kOfProcessors = {"cache_write",      "pack_matrix",      "paged_attention",
-                                                  "quantized_gather", "quantized_matmul", "sequence_positions"};
+const std::set<std::string_view> kOfProcessors = {"cache_write",       "pack_matrix",      "paged_attention",
+                                                  "quantized_gather",  "quantized_matmul", "sample_tokens",
+                                                  "sequence_positions"};
 
 TEST(CudaProgram, KernelsOfTheProcessor) {
   const Signature pack = {

@@ -149,6 +149,15 @@ class RandomSignatures {
     return {"", {name}, {In({m, k}, type), weights, Out({m, n}, ResultOf(type))}};
   }
 
+  Signature SampleTokens() {
+    const int64_t rows = UpTo(64), room = UpTo(20);
+    const TensorSpec words = In({rows}, DType::kI32), numbers = In({rows});
+    return {"",
+            {},
+            {In({rows, Extent(50000)}), numbers, words, numbers, In({rows, 2}, DType::kI32), words, words,
+             Out({rows}, DType::kI32), Out({rows}), Out({rows, room}, DType::kI32), Out({rows, room})}};
+  }
+
   // With a count of valid rows in front of the result, or as it is.
   Signature MaybeCounted(std::vector<TensorSpec> arguments) {
     if (Coin()) return {"", {}, std::move(arguments)};
@@ -166,6 +175,7 @@ class RandomSignatures {
     if (kernel == "cache_write" || kernel == "paged_attention" || kernel == "sequence_positions") return Paged(kernel);
     if (kernel == "quantized_gather") return Quantized(/*gathers=*/true);
     if (kernel == "quantized_matmul") return Quantized(/*gathers=*/false);
+    if (kernel == "sample_tokens") return SampleTokens();
     if (kernel == "random_normal") return Random(/*normal=*/true);
     if (kernel == "random_uniform") return Random(/*normal=*/false);
     const int64_t rows = Extent(5000), columns = UpTo(300), tokens = Extent(5000);

@@ -34,7 +34,8 @@ const Rule kEntryRules[] = {
      "'rows' is of kind Temporary; the port needs Input"},
     {"OutputKind", [](P& p) { p.entries[1]->outputs[0]->buffer = kRows; }, "the port needs Output, State or Parameter"},
     {"NegativeLimit", [](P& p) { p.entries[1]->inputs[0]->limit = -1; }, "limit -1 is negative"},
-    {"LimitOnFloats", [](P& p) { p.entries[1]->outputs[0]->limit = 3; }, "limit 3 on a port that is no integer input"},
+    {"LimitOnOutput", [](P& p) { p.entries[1]->outputs[0]->limit = 3; },
+     "limit 3 on a port that is no input of integers or F32"},
 };
 
 const Rule kOverlapRules[] = {

@@ -50,7 +50,11 @@ class BatchEngineTest : public ::testing::Test {
     auto engine =
         BatchEngine::Create(shape, options, [this](const StepBatch& batch, std::vector<SampledToken>& sampled) {
           if (before_step_) BOWLINE_RETURN_IF_ERROR(before_step_());
-          return model_->Step(batch, sampled);
+          BOWLINE_RETURN_IF_ERROR(model_->Step(batch, sampled));
+          for (size_t r = 0; r < sampled.size(); ++r) {
+            if (batch.wants_token[r] && batch.sampling[r].seed == no_token_for_) sampled[r].token = -1;
+          }
+          return absl::OkStatus();
         });
     ASSERT_TRUE(engine.ok()) << engine.status();
     engine_ = *std::move(engine);
@@ -62,6 +66,7 @@ class BatchEngineTest : public ::testing::Test {
   }
 
   std::function<absl::Status()> before_step_;  // on the engine's thread; set before Start
+  uint64_t no_token_for_ = ~uint64_t{0};       // sequences of this seed get none; set before Start
   std::optional<FakePagedModel> model_;
   std::unique_ptr<BatchEngine> engine_;  // ends first
 };
@@ -161,6 +166,27 @@ TEST_F(BatchEngineTest, AStepThatFailsEndsItsRequestsAndTheEngineGoesOn) {
   EXPECT_EQ(next.Wait(), FinishReason::kLength);
   EXPECT_EQ(next.tokens, next.Alone());
   EXPECT_EQ(engine_->counts().failed, 1u);
+}
+
+TEST_F(BatchEngineTest, ASequenceWithoutATokenEndsAloneAndSharesNothing) {
+  no_token_for_ = 66;
+  Start();
+  Request fails({1, 2, 3, 4, 5, 6, 7, 8, 9}, 20), beside({4, 5}, 20);
+  fails.generation.seed = no_token_for_;
+  Submit(fails);
+  Submit(beside);
+  EXPECT_EQ(fails.Wait(), FinishReason::kFailed);
+  EXPECT_THAT(fails.status.message(), HasSubstr("the logits of a sequence are not finite"));
+  EXPECT_TRUE(fails.tokens.empty());
+  EXPECT_EQ(beside.Wait(), FinishReason::kLength);
+  EXPECT_EQ(beside.tokens, beside.Alone());
+  Request again(fails.generation.prompt, 3);
+  Submit(again);
+  EXPECT_EQ(again.Wait(), FinishReason::kLength);
+  EXPECT_EQ(again.tokens, again.Alone());
+  EXPECT_EQ(engine_->counts().failed, 1u);
+  EXPECT_EQ(engine_->counts().prefix_hits, 0u);
+  EXPECT_EQ(engine_->counts().blocks_used, 0u);
 }
 
 TEST_F(BatchEngineTest, RefusesWhatItCannotTake) {

@@ -166,40 +166,5 @@ TEST(TokenSamplingTest, ZeroTemperatureTakesTheFirstOfTheLargest) {
   }
 }
 
-TEST(TokenSamplingTest, TheLeastLimitsLeaveTheLikeliest) {
-  for (uint64_t draw = 0; draw < 100; ++draw) {
-    for (const int64_t top_k : {0, 3}) {
-      EXPECT_EQ(SampleToken({1, 3, 2, 0}, 1, {.top_k = top_k, .top_p = 0}, 1, draw), 1);
-      EXPECT_EQ(SampleToken({1, 3, 2, 0}, 2, {.top_k = top_k, .top_p = 5e-324}, 1, draw), 1);
-    }
-  }
-}
-
-TEST(TokenSamplingTest, LikelyTokensFallAndEqualOnesKeepTheirOrder) {
-  const std::vector<float> logits = {1, 3, 2, 3, -1};
-  EXPECT_EQ(MostLikelyTokens(logits, 0), (std::vector<int64_t>{}));
-  EXPECT_EQ(MostLikelyTokens(logits, 3), (std::vector<int64_t>{1, 3, 2}));
-  EXPECT_EQ(MostLikelyTokens(logits, 9), (std::vector<int64_t>{1, 3, 2, 0, 4}));
-}
-
-TEST(TokenSamplingTest, FrequenciesAreThoseOfTheSoftmax) {
-  const std::vector<float> logits = {0.5f, -1, 2, 0, 1.5f};
-  constexpr int kDraws = 100'000;
-  for (double temperature : {0.5, 1.0, 3.0}) {
-    std::vector<int> counts(logits.size());
-    const uint64_t seed = TestSeed();
-    for (int draw = 0; draw < kDraws; ++draw) ++counts[SampleToken(logits, temperature, seed, draw)];
-    double sum = 0;
-    for (float logit : logits) sum += std::exp(logit / temperature);
-    double chi_squared = 0;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const double expected = kDraws * std::exp(logits[i] / temperature) / sum;
-      chi_squared += (counts[i] - expected) * (counts[i] - expected) / expected;
-    }
-    // Four degrees of freedom: beyond 50 with a probability of 4e-10.
-    EXPECT_LT(chi_squared, 50) << "seed " << seed << ", temperature " << temperature;
-  }
-}
-
 }  // namespace
 }  // namespace bowline
