@@ -56,7 +56,7 @@ struct CompileOptions {
   // Without the one that holds nothing; 0: for maxBatch contexts within what memoryLimit leaves, or kDefaultCacheBytes.
   int64_t cacheBlocks = 0;
   uint64_t cacheBytes = 0;       // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
-  std::string cacheType = "f32"; // elements of the cache (types/computed_types.h)
+  std::string cacheType = "f32"; // elements of the cache: those of types/computed_types.h, or int8 (types/cache_rows.h)
   bool withLogits = false;       // steps give logits beside the tokens that are drawn from them
   // Of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the type that is computed in.
   std::string weightsType = "as-stored";

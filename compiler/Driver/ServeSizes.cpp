@@ -32,8 +32,9 @@ absl::Status bowline::checkServeOptions(const CompileOptions &options) {
 
 /// Bytes of a block in the caches of all layers together.
 static int64_t bytesOfBlock(const hf::ModelConfig &config, const hf::ServeSizes &sizes) {
-  auto element = static_cast<int64_t>(SizeOf(ElementTypeFromName(sizes.cacheType).value_or(ElementType::kF32)));
-  return 2 * config.layers * sizes.blockTokens * config.kvHeads * config.headDim * element;
+  // Another type is refused where the model is imported.
+  StringRef type = hf::isCacheType(sizes.cacheType) ? StringRef(sizes.cacheType) : "f32";
+  return 2 * config.layers * sizes.blockTokens * config.kvHeads * hf::bytesOfCacheRow(type, config.headDim);
 }
 
 hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,

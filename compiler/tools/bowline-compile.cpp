@@ -15,6 +15,7 @@
 #include "compiler/Driver/FlagUses.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "compiler/Driver/VerifyModel.h"
+#include "frontends/hf/PagedCache.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/cache_directory.h"
@@ -187,8 +188,8 @@ void define(CLI::App &app, CommandLine &line) {
          "less, and one context at least")
       ->check(isGiven)
       ->excludes("--kv-blocks");
-  app.add_option("--kv-dtype", o.cacheType, "Elements of the cache")
-      ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
+  app.add_option("--kv-dtype", o.cacheType, "Elements of the cache of keys and values")
+      ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(hf::cacheTypeNames(), ", "))))
       ->capture_default_str();
   app.add_flag("--with-logits", o.withLogits, "Steps give the logits too that tokens are drawn from");
   app.add_option("--weights-dtype", o.weightsType,

@@ -25,6 +25,7 @@ def Graph_FloatTensor : Graph_TensorOf<[F32, F64, BF16, F16], "f32, f64, bf16 or
 // Blocks of bits: [rows, blocks of a row, bytes of a block].
 def Graph_BlockTensor : Graph_TensorOf<[UI8], "ui8">;
 def Graph_WeightTensor : Graph_TensorOf<[F32, F64, BF16, F16, UI8], "f32, f64, bf16, f16 or ui8">;
+def Graph_CacheTensor : Graph_TensorOf<[F32, F64, BF16, F16, UI8], "f32, f64, bf16, f16 or ui8">;
 def Graph_StatTensor : Graph_TensorOf<[F32, F64], "f32 or f64">;
 def Graph_IntTensor : Graph_TensorOf<[I32, I64], "i32 or i64">;
 def Graph_IndexTensor : Graph_TensorOf<[I32], "i32">;

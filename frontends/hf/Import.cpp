@@ -16,7 +16,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
-#include "types/computed_types.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -46,9 +45,8 @@ static absl::Status checkServe(const ModelConfig &config, const ServeSizes &size
   if (sizes.blocks <= sizes.listed() || sizes.blocks > int64_t{1} << 30)
     return invalid("a cache of ", sizes.blocks, " blocks does not hold one context of ", sizes.context,
                    " tokens; use at least ", sizes.listed() + 1, " blocks, of which the first one holds nothing");
-  std::optional<ElementType> type = ElementTypeFromName(sizes.cacheType);
-  if (!type || !IsComputedIn(*type))
-    return invalid("a cache of ", sizes.cacheType, " is not supported; use one of ", NamesOf(&IsComputedIn));
+  if (!isCacheType(sizes.cacheType))
+    return invalid("a cache of ", sizes.cacheType, " is not supported; use one of ", cacheTypeNames());
   return absl::OkStatus();
 }
 

@@ -28,15 +28,23 @@ struct ServeSizes {
   int64_t context = 0;           // tokens of a sequence, at most the model's maxPositions
   int64_t blockTokens = 0;       // S: tokens that a block of a cache holds
   int64_t blocks = 0;            // N: blocks of each cache, of which the first one holds nothing
-  std::string cacheType = "f32"; // elements of caches (types/computed_types.h)
+  std::string cacheType = "f32"; // elements of caches: those of types/computed_types.h, or int8 (types/cache_rows.h)
   bool logits = false;           // results of a step have the logits that tokens are drawn from
 
   /// M: blocks that a table lists.
   int64_t listed() const { return (context + blockTokens - 1) / blockTokens; }
 };
 
+/// Returns whether caches may be of the type.
+bool isCacheType(llvm::StringRef type);
+/// The types that caches may be of, for messages.
+std::string cacheTypeNames();
+/// Bytes of what one head of one token has in a cache of the type, which is one.
+int64_t bytesOfCacheRow(llvm::StringRef type, int64_t width);
+
 /// The values of one step that say where its sequences are, and the attention of layers that find keys and values by
-/// them. Each layer has two states, "cache.L.keys" and "cache.L.values" of [N, S, K, D].
+/// them. Each layer has two states, "cache.L.keys" and "cache.L.values" of [N, S, K, D], or of bytes [N, S, K, bytes of
+/// a row].
 class PagedCache {
 public:
   PagedCache(mlir::Value rows, mlir::Value lengths, mlir::Value blocks, mlir::Value positions)

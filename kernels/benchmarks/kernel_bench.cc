@@ -19,6 +19,7 @@
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/registry.h"
+#include "types/cache_rows.h"
 
 namespace bowline::kernels {
 namespace {
@@ -149,20 +150,24 @@ struct PagedCase {
   int64_t heads, kv_heads, head_dim;
 };
 
-// `sequences` of `rows` rows each, behind which the cache holds `context` tokens, in blocks of 16 that are shuffled.
+// `sequences` of `rows` rows each, behind which the cache holds `context` tokens, in blocks of 16 that are shuffled. A
+// cache of u8 has rows of int8, and queries of f32.
 void PagedAttention(benchmark::State& state, const PagedCase& c, DType dtype, int64_t sequences, int64_t rows,
                     int64_t context, int threads) {
   constexpr int64_t kBlock = 16;
   const int64_t table = (context + kBlock - 1) / kBlock, blocks = sequences * table + 1;
-  const std::vector<int64_t> cache = {blocks, kBlock, c.kv_heads, c.head_dim},
-                             query = {sequences * rows, c.heads, c.head_dim};
-  const Signature signature{
+  const bool int8 = dtype == DType::kU8;
+  const DType own = int8 ? DType::kF32 : dtype;
+  const int64_t row = int8 ? Int8RowBytes(c.head_dim) : c.head_dim;
+  const std::vector<int64_t> cache = {blocks, kBlock, c.kv_heads, row}, query = {sequences * rows, c.heads, c.head_dim};
+  Signature signature{
       "paged_attention",
       {Float("scale", 0.125)},
-      {Spec(Access::kRead, query, dtype), Spec(Access::kRead, cache, dtype), Spec(Access::kRead, cache, dtype),
+      {Spec(Access::kRead, query, own), Spec(Access::kRead, cache, dtype), Spec(Access::kRead, cache, dtype),
        Spec(Access::kRead, {sequences + 1}, DType::kI32), Spec(Access::kRead, {sequences}, DType::kI32),
-       Spec(Access::kRead, {sequences, table}, DType::kI32), Spec(Access::kWrite, query, dtype)},
+       Spec(Access::kRead, {sequences, table}, DType::kI32), Spec(Access::kWrite, query, own)},
       threads};
+  if (int8) signature.attributes.push_back({"format", {}, {}, std::string(kInt8Rows)});
   auto kernel = CreateKernel(signature);
   if (!kernel.ok()) return state.SkipWithError(kernel.status().ToString().c_str());
   std::mt19937 random(1);
@@ -173,11 +178,17 @@ void PagedAttention(benchmark::State& state, const PagedCase& c, DType dtype, in
     arguments.push_back(buffers.back().data);
     for (int64_t i = 0; i < spec.ElementCount() && spec.dtype != DType::kI32; ++i) {
       const float value = static_cast<float>(random()) * 0x1p-31f - 1.0f;
-      if (dtype == DType::kF32) {
+      if (spec.dtype == DType::kF32) {
         static_cast<float*>(arguments.back())[i] = value;
-      } else {
+      } else if (spec.dtype == DType::kBF16) {
         static_cast<Bf16*>(arguments.back())[i] = Narrow<Bf16>(value);
+      } else {
+        static_cast<uint8_t*>(arguments.back())[i] = static_cast<uint8_t>(static_cast<int>(127 * value));
       }
+    }
+    constexpr float kScale = 1.0f / 127;
+    for (size_t i = 0; i < spec.ByteCount() && spec.dtype == DType::kU8; i += static_cast<size_t>(row)) {
+      std::memcpy(static_cast<char*>(arguments.back()) + i, &kScale, sizeof(kScale));
     }
   }
   int32_t *starts = static_cast<int32_t*>(arguments[3]), *lengths = static_cast<int32_t*>(arguments[4]),
@@ -191,7 +202,7 @@ void PagedAttention(benchmark::State& state, const PagedCase& c, DType dtype, in
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   const double tokens = static_cast<double>(sequences * context);
   if (rows == 1) {
-    const double bytes = 2.0 * static_cast<double>(c.kv_heads * c.head_dim) * static_cast<double>(SizeOf(dtype));
+    const double bytes = 2.0 * static_cast<double>(c.kv_heads * row) * static_cast<double>(SizeOf(dtype));
     state.counters["GB/s"] = benchmark::Counter(tokens * bytes * 1e-9, rate);
     state.counters["tokens/us"] = benchmark::Counter(tokens * 1e-6, rate);
   } else {
@@ -341,10 +352,11 @@ void Register() {
     constexpr PagedCase kPaged[] = {{"smollm2_135m", 9, 3, 64}, {"llama3.2_1b", 32, 8, 64}};
     for (const PagedCase& c : kPaged) {
       const std::string name = c.name + suffix;
-      for (const DType dtype : {DType::kF32, DType::kBF16}) {
-        const std::string type = absl::StrCat("/", std::string(NameOf(dtype)), "/", name);
+      for (const DType dtype : {DType::kF32, DType::kBF16, DType::kU8}) {
+        const std::string type =
+            absl::StrCat("/", dtype == DType::kU8 ? "int8" : std::string(NameOf(dtype)), "/", name);
         // 64,000 tokens of all sequences together, more than caches hold.
-        for (const int64_t context : {100, 1000, 8000}) {
+        for (const int64_t context : {100, 1000, 2048, 8000}) {
           add(absl::StrCat("paged_decode/", context, type),
               [=](benchmark::State& s) { PagedAttention(s, c, dtype, 64000 / context, 1, context, threads); });
         }

@@ -9,12 +9,13 @@
 
 namespace bowline::kernels {
 
-// A cache of keys or values, [blocks, block_size, heads, head_dim], and the batch of sequences that use it:
+// A cache of keys or values, [blocks, block_size, heads, row], and the batch of sequences that use it:
 // `tokens` rows side by side, of `sequences` sequences, each with a table of `table` blocks.
 struct PagedShape {
   int64_t tokens, sequences, table;
   int64_t blocks, block_size, heads, head_dim;
-  ElementType cache;  // one of types/computed_types.h
+  int64_t row;        // elements that a head of a token has in the cache: head_dim, or the bytes of a row of int8
+  ElementType cache;  // one of types/computed_types.h, or u8: rows of int8 (types/cache_rows.h)
 };
 
 struct SequencePositionsShape {
@@ -23,13 +24,13 @@ struct SequencePositionsShape {
 
 struct CacheWriteShape {
   PagedShape paged;
-  ElementType values;  // the cache's type, or f32
+  ElementType values;  // the cache's type, or f32; one of types/computed_types.h where the cache has rows of int8
 };
 
 struct PagedAttentionShape {
   PagedShape paged;
   int64_t query_heads;  // a multiple of paged.heads
-  ElementType query;    // the cache's type, or f32
+  ElementType query;    // as `values`
   float scale;
   int64_t window;  // 0 where it hides nothing, else 1 to table * block_size - 1
 };

@@ -1,11 +1,37 @@
 #include "kernels/signatures/paged_signature.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
+#include "types/cache_rows.h"
 
 namespace bowline::kernels {
 namespace {
+
+constexpr std::string_view kFormat = "format";
+
+// Whether the cache has rows of int8, as the attribute says.
+absl::StatusOr<bool> HasInt8Rows(const Signature& signature) {
+  const Attribute* attribute = signature.Find(kFormat);
+  if (attribute == nullptr) return false;
+  if (attribute->ints.empty() && attribute->floats.empty() && attribute->text == kInt8Rows) return true;
+  return Refuse(signature, absl::StrCat("attribute '", Text(kFormat), "' is '", absl::Utf8SafeCEscape(attribute->text),
+                                        "'; it must be '", Text(kInt8Rows), "', or left out"));
+}
+
+// The types of a cache at argument `cache`, and of what is written there or asked for, at argument `own`.
+struct PagedTypes {
+  bool int8;
+  DType cache, own;
+};
+absl::StatusOr<PagedTypes> ParseTypes(const Signature& signature, size_t cache, size_t own) {
+  PagedTypes types;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(types.int8, HasInt8Rows(signature));
+  types.cache = types.int8 ? DType::kU8 : FloatTypeOf(signature, cache);
+  types.own = types.int8 ? FloatTypeOf(signature, own) : SumTypeOf(signature, own, types.cache);
+  return types;
+}
 
 // Positions and numbers of rows are i32.
 absl::Status CheckFitsI32(const Signature& signature, std::string_view what, int64_t count) {
@@ -30,7 +56,12 @@ absl::StatusOr<PagedShape> ParsePaged(const Signature& signature, size_t cache, 
   shape.blocks = extents[0];
   shape.block_size = extents[1];
   shape.heads = extents[2];
-  shape.head_dim = extents[3];
+  shape.row = extents[3];
+  shape.head_dim = signature.Find(kFormat) == nullptr ? shape.row : shape.row - kInt8ScaleBytes;
+  if (shape.head_dim < 1) {
+    return Refuse(signature, absl::StrCat("rows of int8 have ", kInt8ScaleBytes, " bytes of a scale, and elements ",
+                                          "behind it, but ", shape.row, " bytes"));
+  }
   shape.cache = signature.arguments[cache].dtype;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(shape.sequences, ParseSequences(signature, rows));
   shape.table = signature.arguments[rows + 2].shape[1];
@@ -61,16 +92,16 @@ absl::StatusOr<SequencePositionsShape> ParseSequencePositions(const Signature& s
 }
 
 absl::StatusOr<CacheWriteShape> ParseCacheWrite(const Signature& signature) {
-  const DType cache = FloatTypeOf(signature, 0);
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PagedTypes types, ParseTypes(signature, 0, 1));
   CacheWriteShape shape;
-  shape.values = SumTypeOf(signature, 1, cache);
+  shape.values = types.own;
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
-                                                {{"cache", Access::kReadWrite, cache, 4},
+                                                {{"cache", Access::kReadWrite, types.cache, 4},
                                                  {"values", Access::kRead, shape.values, 3},
                                                  {"rows", Access::kRead, DType::kI32, 1},
                                                  {"lengths", Access::kRead, DType::kI32, 1},
                                                  {"blocks", Access::kRead, DType::kI32, 2}},
-                                                {}));
+                                                {kFormat}));
   const int64_t tokens = signature.arguments[1].shape[0];
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(shape.paged, ParsePaged(signature, 0, 2, tokens));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 1, "values", {tokens, shape.paged.heads, shape.paged.head_dim},
@@ -80,22 +111,22 @@ absl::StatusOr<CacheWriteShape> ParseCacheWrite(const Signature& signature) {
 
 absl::StatusOr<PagedAttentionShape> ParsePagedAttention(const Signature& signature) {
   PagedAttentionShape shape;
-  const DType cache = FloatTypeOf(signature, 1);
-  shape.query = SumTypeOf(signature, 0, cache);
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PagedTypes types, ParseTypes(signature, 1, 0));
+  shape.query = types.own;
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"query", Access::kRead, shape.query, 3},
-                                                 {"keys", Access::kRead, cache, 4},
-                                                 {"values", Access::kRead, cache, 4},
+                                                 {"keys", Access::kRead, types.cache, 4},
+                                                 {"values", Access::kRead, types.cache, 4},
                                                  {"rows", Access::kRead, DType::kI32, 1},
                                                  {"lengths", Access::kRead, DType::kI32, 1},
                                                  {"blocks", Access::kRead, DType::kI32, 2},
                                                  {"out", Access::kWrite, shape.query, 3}},
-                                                {"scale", "window"}));
+                                                {"scale", "window", kFormat}));
   const std::vector<int64_t>&query = signature.arguments[0].shape, &keys = signature.arguments[1].shape;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(shape.paged, ParsePaged(signature, 1, 3, query[0]));
   shape.query_heads = query[1];
-  BOWLINE_KERNEL_RETURN_IF_ERROR(
-      CheckShape(signature, 0, "query", {query[0], query[1], keys[3]}, "[rows, heads, head_dim of 'keys']"));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 0, "query", {query[0], query[1], shape.paged.head_dim},
+                                            "[rows, heads, head_dim of 'keys']"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(
       CheckShape(signature, 2, "values", {keys[0], keys[1], keys[2], keys[3]}, "the shape of 'keys'"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(

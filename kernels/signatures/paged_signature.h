@@ -11,10 +11,11 @@ namespace bowline::kernels {
 
 // rows [R+1], lengths [R]; positions [T].
 absl::StatusOr<SequencePositionsShape> ParseSequencePositions(const Signature& signature);
-// cache [N, S, K, D] (read and written), values [T, K, D], rows [R+1], lengths [R], blocks [R, M].
+// cache [N, S, K, D] (read and written), values [T, K, D], rows [R+1], lengths [R], blocks [R, M]. With the attribute
+// format "int8" the cache is u8 [N, S, K, D + 4], in rows that types/cache_rows.h describes.
 absl::StatusOr<CacheWriteShape> ParseCacheWrite(const Signature& signature);
 // query [T, H, D], keys and values [N, S, K, D], rows [R+1], lengths [R], blocks [R, M]; out [T, H, D]. Attributes
-// scale, and window, which may be left out or 0.
+// scale, window, which may be left out or 0, and format, by which keys and values are as that cache.
 absl::StatusOr<PagedAttentionShape> ParsePagedAttention(const Signature& signature);
 
 }  // namespace bowline::kernels

@@ -9,6 +9,7 @@
 #include "test/Execution/OpCases.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace bowline;
 using namespace bowline::test;
@@ -436,8 +437,8 @@ static void addAttention(Random &random, std::vector<Case> &cases) {
 }
 
 /// What a step of a served model does with a cache of its own: it writes rows, and attends to what was there and to
-/// these.
-static void addPagedAttention(Random &random, std::vector<Case> &cases) {
+/// these. `format` is that of a cache of bytes, or empty.
+static void addPagedAttention(Random &random, llvm::StringRef format, std::vector<Case> &cases) {
   int64_t keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3),
           width = random.pick({1, 3, 8, 16, 17});
   SequenceSizes sizes{.sequences = random.integer(1, 6),
@@ -449,32 +450,44 @@ static void addPagedAttention(Random &random, std::vector<Case> &cases) {
   Shape q{sizes.tokens, heads, width}, k{sizes.tokens, keyHeads, width};
   Argument rows{{sizes.sequences + 1}, "i32"}, lengths{{sizes.sequences}, "i32"},
       blocks{{sizes.sequences, sizes.listed}, "i32"}, positions{{sizes.tokens}, "i32"};
+  Argument bytes{{sizes.block_count, sizes.block_tokens, keyHeads, 4 + width}, "ui8"};
   std::string query = tensorType(q), key = tensorType(k),
-              cache = tensorType({sizes.block_count, sizes.block_tokens, keyHeads, width}),
+              cache =
+                  format.empty() ? tensorType({sizes.block_count, sizes.block_tokens, keyHeads, width}) : bytes.type(),
+              in = format.empty() ? "" : formatv(" format \"{0}\"", format).str(),
               at = formatv("{0}, {1}, {2}", rows.type(), lengths.type(), blocks.type());
   std::string variables, body;
   for (const char *what : {"keys", "values"}) {
     std::string name = formatv("{0}{1}", what, cases.size());
     variables += formatv("graph.state @{0} cache : {1} init(#graph.fill<0.0>)\n", name, cache);
     body += formatv("%{0} = graph.read @{1} : {2}\n"
-                    "%new_{0} = graph.cache_write %{0}, {3} at %3, %4, %5 : ({2}, {4}, {5}) -> {2}\n"
+                    "%new_{0} = graph.cache_write %{0}, {3} at %3, %4, %5{6} : ({2}, {4}, {5}) -> {2}\n"
                     "graph.write @{1}, %new_{0} : {2}\n",
-                    what, name, cache, what[0] == 'k' ? "%1" : "%2", key, at);
+                    what, name, cache, what[0] == 'k' ? "%1" : "%2", key, at, in);
   }
   std::string window = random.flip() ? formatv("window {0} ", random.pick({1, 2, 5, 16})).str() : "";
-  body += formatv("%r0 = graph.paged_attention {0}%0, %new_keys, %new_values at %3, %4, %5 scale 0.375 : "
+  body += formatv("%r0 = graph.paged_attention {0}%0, %new_keys, %new_values at %3, %4, %5 scale 0.375{7} : "
                   "({1}, {2}, {2}, {3}) -> {1}\n"
-                  "%r1 = graph.sequence_positions %3, %4 : ({4}, {5}) -> {6}\n"
-                  "%r2 = arith.negf %new_keys : {2}",
-                  window, query, cache, at, rows.type(), lengths.type(), positions.type());
-  // As attention's: scores of up to 0.375 * 4 * 17. Caches hold what they are given.
-  cases.push_back({"paged_attention",
-                   {{q}, {k}, {k}, rows, lengths, blocks},
-                   {query, positions.type(), cache},
-                   body,
-                   {1e-5, 1e-5},
-                   variables,
-                   sizes});
+                  "%r1 = graph.sequence_positions %3, %4 : ({4}, {5}) -> {6}\n",
+                  window, query, cache, at, rows.type(), lengths.type(), positions.type(), in);
+  Case made{"paged_attention",
+            {{q}, {k}, {k}, rows, lengths, blocks},
+            {query, positions.type()},
+            body,
+            {1e-5, 1e-5},
+            variables,
+            sizes};
+  if (format.empty()) { // as attention's: scores of up to 0.375 * 4 * 17; caches hold what they are given
+    made.body += formatv("%r2 = arith.negf %new_keys : {0}", cache);
+    made.results.push_back(cache);
+  } else {
+    // Numbers up to 2 are off by half a scale of 2 / 127 in the kernel alone, a score by 0.375 * 2 * width times that,
+    // and with scores that are off by e a mean of numbers up to 2 by 2 (exp(2 e) - 1).
+    double half = 1 / 127.0, score = 0.375 * 2 * static_cast<double>(width) * half;
+    made.name += "_int8";
+    made.bound = {1e-5, 1e-5 + half + 2 * std::expm1(2 * score)};
+  }
+  cases.push_back(std::move(made));
 }
 
 /// Weights in blocks of bits, whose bytes are scales that are numbers.
@@ -576,7 +589,8 @@ std::vector<Case> test::layerCases(Random &random) {
     addNorms(random, cases);
     addRope(random, cases);
     addAttention(random, cases);
-    addPagedAttention(random, cases);
+    addPagedAttention(random, "", cases);
+    addPagedAttention(random, "int8", cases);
     addQuantized(random, cases);
     addGrouped(random, cases);
     addValidRows(random, cases);

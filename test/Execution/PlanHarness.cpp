@@ -204,7 +204,10 @@ static std::vector<HostTensor> drawInputs(Random &random, const Case &current) {
 static void setVariables(Random &random, ModuleOp module, Interpreter &interpreter, Session &session) {
   ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
   for (auto state : module.getOps<graph::StateOp>()) {
-    HostTensor value = Argument{state.getTensorType().getShape().vec()}.draw(random);
+    std::vector<int64_t> shape = state.getTensorType().getShape().vec();
+    // Bytes of scales that are numbers, and no large ones.
+    bool isBytes = state.getTensorType().getElementType().isUnsignedInteger(8);
+    HostTensor value = (isBytes ? Argument{shape, "ui8", 0, 59} : Argument{shape}).draw(random);
     for (auto [index, buffer] : llvm::enumerate(*session.plan().buffers()))
       if (buffer->kind() == fbs::BufferKind::State && buffer->name()->str() == state.getName())
         write(value, session, session.BufferAt(index));

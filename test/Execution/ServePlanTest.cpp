@@ -254,8 +254,13 @@ protected:
   }
 
   /// Caches in f32 change the order of sums alone. In bf16 each key and value of two layers is off by 2^-9 of itself, a
-  /// score by as much of the sum of its products' magnitudes, which is some times the score.
-  float bound(float largest) const { return GetParam().cacheType == "f32" ? 1e-4F : 0x1p-5F * (1 + largest); }
+  /// score by as much of the sum of its products' magnitudes, which is some times the score. In int8 each is off by
+  /// 1/254 of the largest of its head, about 2^-8.
+  float bound(float largest) const {
+    if (GetParam().cacheType == "f32")
+      return 1e-4F;
+    return (GetParam().cacheType == "int8" ? 0x1p-4F : 0x1p-5F) * (1 + largest);
+  }
 
   void step(int64_t bucket, const std::vector<Sequence *> &sequences, const std::vector<int32_t> &counts) {
     for (size_t i = 0; i < sequences.size(); ++i)
@@ -287,6 +292,10 @@ std::string nameOfWay(const ::testing::TestParamInfo<Way> &info) {
 INSTANTIATE_TEST_SUITE_P(All, ServePlan,
                          ::testing::Values(Way{"gpt2-tiny"}, Way{"llama-tiny"}, Way{"mistral-tiny"}, Way{"qwen2-tiny"},
                                            Way{"qwen3-tiny"}, Way{"llama-tiny", "bf16"}, Way{"mistral-tiny", "bf16"},
+                                           Way{"gpt2-tiny", "int8"}, Way{"llama-tiny", "int8"},
+                                           Way{"mistral-tiny", "int8"}, Way{"qwen2-tiny", "int8"},
+                                           Way{"qwen3-tiny", "int8"},
+                                           Way{"llama-tiny", "int8", "discrete", "discrete:seed=3"},
                                            Way{"llama-tiny", "f32", "", "discrete:seed=1"},
                                            Way{"llama-tiny", "f32", "discrete", "discrete:seed=2"}),
                          nameOfWay);

@@ -189,6 +189,28 @@ class ServeModel(tools.ToolTest):
         said, _ = self.serve(*FLAGS)
         self.assertIn(" and has room for 96 tokens", said)
 
+    def test_a_cache_in_int8(self):
+        config = json.loads((self.weights / "config.json").read_text())
+        width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+        rows = 2 * config["num_hidden_layers"] * config["num_key_value_heads"] * 16
+        # Blocks of 16 tokens whose rows have a scale of 4 bytes: five of them, and a byte less than that.
+        five = 5 * rows * (width + 4)
+        for flags, tokens in ((["--kv-memory", f"{five}B"], 80), (["--kv-memory", f"{five - 1}B"], 64)):
+            said, answer = self.serve(*FLAGS, "--kv-dtype", "int8", *flags)
+            self.assertIn(f" and has room for {tokens} tokens of all requests together", said)
+        # Logits differ from those of a cache in f32 by what keys and values were rounded.
+        logprobs = []
+        for kind in ("f32", "int8"):
+            server = self.launch(*FLAGS, "--kv-dtype", kind)
+            port, _ = self.until_ready(server)
+            choice = self.complete(port, "/v1/completions", prompt="In the beginning", max_tokens=1, logprobs=1)
+            logprobs.append(choice["logprobs"]["token_logprobs"][0])
+        self.assertNotEqual(*logprobs)
+        self.assertAlmostEqual(*logprobs, delta=0.05)
+        for name in ("int4", "i8", "f64"):
+            code, said = self.end(*FLAGS, "--kv-dtype", name)
+            self.assertEqual((code, "--kv-dtype" in said, "f32,bf16,f16,int8" in said), (1, True, True), said)
+
     def test_wrong_calls(self):
         plan = self.folder / "train.plan"
         code, said = self.end(model=plan)

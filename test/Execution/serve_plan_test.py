@@ -10,12 +10,13 @@ SIZES = ["--mode", "serve", "--buckets", "1,5,16", "--max-batch", "3", "--max-co
          "--kv-blocks", "20", *tools.ONE_THREAD]
 # Ranks that divide the key heads, and that share them.
 WAYS = {
-    "gpt2-tiny": [[], ["--mesh", "tp=3"]],
+    "gpt2-tiny": [[], ["--mesh", "tp=3"], ["--mesh", "tp=3", "--kv-dtype", "int8"]],
     "llama-tiny": [[], ["--dtype", "bf16"], ["--kv-dtype", "bf16"], ["--mesh", "tp=2"],
+                   ["--kv-dtype", "int8"], ["--kv-dtype", "int8", "--mesh", "tp=2"],
                    ["--target", "discrete"]],
-    "mistral-tiny": [[], ["--mesh", "tp=2", "--dtype", "bf16"]],
+    "mistral-tiny": [[], ["--mesh", "tp=2", "--dtype", "bf16"], ["--dtype", "bf16", "--kv-dtype", "int8"]],
     "qwen2-tiny": [[], ["--dtype", "bf16", "--kv-dtype", "bf16"]],
-    "qwen3-tiny": [[], ["--mesh", "tp=4"]],
+    "qwen3-tiny": [[], ["--mesh", "tp=4"], ["--mesh", "tp=4", "--kv-dtype", "int8"]],
 }
 
 

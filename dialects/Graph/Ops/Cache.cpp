@@ -7,10 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/Ops/OpSupport.h"
+#include "types/cache_rows.h"
 
+#include <cstring>
 #include <limits>
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::graph;
 
 //===----------------------------------------------------------------------===//
@@ -97,6 +100,65 @@ static SmallVector<FactorRule::TensorFactors> addSequences(FactorRule &rule, Val
 }
 
 //===----------------------------------------------------------------------===//
+// Formats of rows
+//===----------------------------------------------------------------------===//
+
+/// Begins a row that holds numbers which were not rounded.
+static constexpr double kUnrounded = 256;
+
+static LogicalResult checkRowFormat(std::optional<Location> loc, RankedTensorType cache,
+                                    std::optional<StringRef> format) {
+  if (format && std::string_view(*format) != kInt8Rows)
+    return emitOptionalError(loc, "there is no format '", *format, "' of rows; use \"", StringRef(kInt8Rows), "\"");
+  if (cache.getElementType().isUnsignedInteger(8) != format.has_value())
+    return emitOptionalError(loc, "a cache of ui8 has a format of rows, and no other one, got ", cache,
+                             format ? " with a format" : " without a format");
+  if (format && cache.getRank() == 4 && cache.getDimSize(3) <= kInt8ScaleBytes)
+    return emitOptionalError(loc, "a row of format '", *format, "' has ", kInt8ScaleBytes,
+                             " bytes of a scale, and elements behind it, got ", cache);
+  return success();
+}
+
+/// Bytes in front of the elements of a row.
+static int64_t scaleBytes(std::optional<StringRef> format) { return format ? kInt8ScaleBytes : 0; }
+
+/// The shape of a cache [N, S, K, D] without what the format adds to rows.
+static SmallVector<int64_t> elementShape(RankedTensorType cache, std::optional<StringRef> format) {
+  SmallVector<int64_t> shape(cache.getShape());
+  shape.back() -= scaleBytes(format);
+  return shape;
+}
+
+/// The scale in the first bytes of a row.
+static float readScale(const double *row) {
+  uint32_t bits = 0;
+  for (int64_t byte = 0; byte < kInt8ScaleBytes; ++byte)
+    bits |= static_cast<uint32_t>(row[byte]) << (8 * byte);
+  float scale;
+  std::memcpy(&scale, &bits, sizeof(scale));
+  return scale;
+}
+
+/// A cache [N, S, K, bytes of a row] as numbers [N, S, K, D].
+static HostTensor readRows(const HostTensor &cache, const Arithmetic &a) {
+  int64_t bytes = cache.shape.back(), width = bytes - kInt8ScaleBytes;
+  HostTensor numbers(cache.shape);
+  numbers.shape.back() = width;
+  numbers.data.resize(numbers.count());
+  for (int64_t row = 0; row < cache.count() / bytes; ++row) {
+    const double *from = &cache.data[row * bytes];
+    bool isUnrounded = from[0] == kUnrounded;
+    double scale = isUnrounded ? 1 : a.number(readScale(from));
+    for (int64_t d = 0; d < width; ++d) {
+      double stored = from[kInt8ScaleBytes + d];
+      numbers.data[row * width + d] =
+          isUnrounded ? stored : a.multiply(scale, a.number(stored < 128 ? stored : stored - 256));
+    }
+  }
+  return numbers;
+}
+
+//===----------------------------------------------------------------------===//
 // SequencePositionsOp
 //===----------------------------------------------------------------------===//
 
@@ -146,10 +208,14 @@ LogicalResult SequencePositionsOp::buildFromKernel(ImplicitLocOpBuilder &builder
 LogicalResult CacheWriteOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
                                              SmallVectorImpl<Type> &results) {
   RankedTensorType cache = tensorType(adaptor.getCache()), values = tensorType(adaptor.getValues());
-  if (cache.getRank() != 4 || values.getRank() != 3 || cache.getShape().drop_front(2) != values.getShape().drop_front())
+  std::optional<StringRef> format = adaptor.getFormat();
+  if (failed(checkRowFormat(loc, cache, format)))
+    return failure();
+  if (cache.getRank() != 4 || values.getRank() != 3 ||
+      ArrayRef<int64_t>(elementShape(cache, format)).drop_front(2) != values.getShape().drop_front())
     return emitOptionalError(loc, "the cache must have four dimensions, and the values three that end as those, got ",
                              cache, " and ", values);
-  if (cache.getElementType() != values.getElementType() && !values.getElementType().isF32())
+  if (!format && cache.getElementType() != values.getElementType() && !values.getElementType().isF32())
     return emitOptionalError(loc, "element types must agree, or the values be f32");
   if (failed(checkSequences(loc, adaptor.getRows().getType(), adaptor.getLengths().getType(),
                             adaptor.getBlocks().getType())))
@@ -165,13 +231,19 @@ LogicalResult CacheWriteOp::interpret(ArrayRef<HostTensor> operands, MutableArra
   const HostTensor &cache = operands[0], &values = operands[1];
   results[0].data = cache.data;
   BlockTables tables(*this, operands[4], cache);
-  int64_t width = cache.shape[2] * cache.shape[3];
+  int64_t heads = cache.shape[2], width = values.shape[2], row = cache.shape[3], begin = row - width;
   return SequenceRows(*this, operands[2], operands[3], values.shape[0])
-      .forEach([&](int64_t row, int64_t sequence, int64_t position) -> LogicalResult {
+      .forEach([&](int64_t token, int64_t sequence, int64_t position) -> LogicalResult {
         FailureOr<int64_t> place = tables.find(sequence, position);
         if (failed(place))
           return failure();
-        std::copy_n(values.data.begin() + row * width, width, results[0].data.begin() + *place * width);
+        for (int64_t head = 0; head < heads; ++head) {
+          auto to = results[0].data.begin() + (*place * heads + head) * row;
+          std::fill_n(to, begin, 0.0);
+          if (getFormat())
+            *to = kUnrounded;
+          std::copy_n(values.data.begin() + (token * heads + head) * width, width, to + begin);
+        }
         return success();
       });
 }
@@ -181,9 +253,11 @@ FactorRule CacheWriteOp::factorRule() {
   FactorRule rule;
   ArrayRef<int64_t> shape = tensorType(getCache()).getShape();
   int64_t blocks = rule.add(shape[0], Kind::Blocked), tokens = rule.add(shape[1], Kind::Blocked);
-  int64_t heads = rule.add(shape[2]), width = rule.add(shape[3]);
+  // A row with a scale stays whole.
+  int64_t heads = rule.add(shape[2]), row = rule.add(shape[3], getFormat() ? Kind::Blocked : Kind::Parallel);
+  int64_t width = getFormat() ? rule.add(tensorType(getValues()).getDimSize(2), Kind::Blocked) : row;
   int64_t rows = rule.add(tensorType(getValues()).getDimSize(0), Kind::Blocked);
-  FactorRule::TensorFactors cache = {{blocks}, {tokens}, {heads}, {width}};
+  FactorRule::TensorFactors cache = {{blocks}, {tokens}, {heads}, {row}};
   rule.operands = {cache, {{rows}, {heads}, {width}}};
   llvm::append_range(rule.operands, addSequences(rule, getRows(), getLengths(), getBlocks()));
   rule.results = {cache};
@@ -198,8 +272,9 @@ double CacheWriteOp::bytesRead(unsigned operand) {
 
 /// Of the cache, the places that are written alone.
 double CacheWriteOp::bytes() {
-  RankedTensorType values = tensorType(getValues());
-  double written = byteCount(values.clone(tensorType(getCache()).getElementType()));
+  RankedTensorType cache = tensorType(getCache());
+  int64_t places[] = {tensorType(getValues()).getDimSize(0), cache.getDimSize(2), cache.getDimSize(3)};
+  double written = byteCount(cache.clone(places));
   for (unsigned operand = 1; operand < getOperation()->getNumOperands(); ++operand)
     written += bytesRead(operand);
   return written;
@@ -207,12 +282,24 @@ double CacheWriteOp::bytes() {
 
 StringRef CacheWriteOp::kernelName() { return "cache_write"; }
 
-DictionaryAttr CacheWriteOp::kernelConfig(bool) { return KernelConfig(getContext()).get(); }
+DictionaryAttr CacheWriteOp::kernelConfig(bool) {
+  KernelConfig config(getContext());
+  if (getFormat())
+    config.text("format", *getFormat());
+  return config.get();
+}
 
-LogicalResult CacheWriteOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &, ValueRange operands,
+/// What a kernel says of its format; null where it has none.
+static StringAttr formatOf(Builder &builder, const KernelUse &use) {
+  StringRef format = use.text("format");
+  return format.empty() ? StringAttr() : builder.getStringAttr(format);
+}
+
+LogicalResult CacheWriteOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
                                             SmallVectorImpl<Value> &results) {
-  results.push_back(
-      CacheWriteOp::create(builder, operands[0], operands[1], operands[2], operands[3], operands[4]).getResult());
+  results.push_back(CacheWriteOp::create(builder, operands[0], operands[1], operands[2], operands[3], operands[4],
+                                         formatOf(builder, use))
+                        .getResult());
   return success();
 }
 
@@ -223,7 +310,10 @@ LogicalResult CacheWriteOp::buildFromKernel(ImplicitLocOpBuilder &builder, const
 LogicalResult PagedAttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
                                                  SmallVectorImpl<Type> &results) {
   RankedTensorType query = tensorType(adaptor.getQuery()), keys = tensorType(adaptor.getKeys());
-  if (query.getRank() != 3 || keys.getRank() != 4 || query.getDimSize(2) != keys.getDimSize(3))
+  std::optional<StringRef> format = adaptor.getFormat();
+  if (failed(checkRowFormat(loc, keys, format)))
+    return failure();
+  if (query.getRank() != 3 || keys.getRank() != 4 || query.getDimSize(2) != keys.getDimSize(3) - scaleBytes(format))
     return emitOptionalError(loc, "the query must have three dimensions, and keys four, with equal last ones, got ",
                              query, " and ", keys);
   if (keys != adaptor.getValues().getType())
@@ -232,7 +322,7 @@ LogicalResult PagedAttentionOp::inferReturnTypes(MLIRContext *, std::optional<Lo
   if (query.getDimSize(1) % keys.getDimSize(2) != 0)
     return emitOptionalError(loc, "the number of query heads ", query.getDimSize(1),
                              " must be a multiple of the number of key heads ", keys.getDimSize(2));
-  if (query.getElementType() != keys.getElementType() && !query.getElementType().isF32())
+  if (!format && query.getElementType() != keys.getElementType() && !query.getElementType().isF32())
     return emitOptionalError(loc, "element types must agree, or the query be f32");
   if (auto window = static_cast<int64_t>(adaptor.getWindow()); window < 0)
     return emitOptionalError(loc, "a window must have at least one key, got ", window);
@@ -245,7 +335,9 @@ LogicalResult PagedAttentionOp::inferReturnTypes(MLIRContext *, std::optional<Lo
 
 LogicalResult PagedAttentionOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
                                           const Arithmetic &a) {
-  const HostTensor &query = operands[0], &keys = operands[1], &values = operands[2];
+  const HostTensor &query = operands[0];
+  HostTensor keys = getFormat() ? readRows(operands[1], a) : operands[1],
+             values = getFormat() ? readRows(operands[2], a) : operands[2];
   int64_t heads = query.shape[1], width = query.shape[2], keyHeads = keys.shape[2];
   double scale = a.number(getScale().convertToDouble());
   SmallVector<int64_t> along = llvm::to_vector(llvm::seq<int64_t>(0, width));
@@ -295,7 +387,8 @@ FactorRule PagedAttentionOp::factorRule() {
   int64_t width = rule.add(shape[2], Kind::Blocked);
   int64_t blocks = rule.add(cache[0], Kind::Blocked), tokens = rule.add(cache[1], Kind::Blocked);
   FactorRule::TensorFactors query = {{rows}, {keyHeads, group}, {width}};
-  FactorRule::TensorFactors keys = {{blocks}, {tokens}, {keyHeads}, {width}};
+  int64_t row = getFormat() ? rule.add(cache[3], Kind::Blocked) : width;
+  FactorRule::TensorFactors keys = {{blocks}, {tokens}, {keyHeads}, {row}};
   rule.operands = {query, keys, keys};
   llvm::append_range(rule.operands, addSequences(rule, getRows(), getLengths(), getBlocks()));
   rule.results = {query};
@@ -320,13 +413,16 @@ DictionaryAttr PagedAttentionOp::kernelConfig(bool) {
   config.real("scale", getScale().convertToDouble());
   if (getWindow() != 0)
     config.integer("window", getWindow());
+  if (getFormat())
+    config.text("format", *getFormat());
   return config.get();
 }
 
 LogicalResult PagedAttentionOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use,
                                                 ValueRange operands, SmallVectorImpl<Value> &results) {
   results.push_back(PagedAttentionOp::create(builder, operands[0], operands[1], operands[2], operands[3], operands[4],
-                                             operands[5], use.real("scale"), use.integer("window"))
+                                             operands[5], use.real("scale"), use.integer("window"),
+                                             formatOf(builder, use))
                         .getResult());
   return success();
 }

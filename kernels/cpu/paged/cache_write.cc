@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/half.h"
+#include "kernels/cpu/paged/int8_rows.h"
 #include "kernels/cpu/paged/paged_sequences.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/signatures/paged_signature.h"
@@ -11,12 +12,32 @@
 namespace bowline::kernels {
 namespace {
 
-// A row of `count` values of type V, rounded to T.
-template <typename T, typename V>
-void StoreRow(const void* from, int64_t count, void* to) {
-  const V* values = static_cast<const V*>(from);
+// The values of a token, `heads` rows of `width` elements of type V, as the cache has them.
+using StoreToken = void (*)(const void* from, int64_t heads, int64_t width, void* to);
+
+template <typename T>
+void RoundToken(const void* from, int64_t heads, int64_t width, void* to) {
+  const float* values = static_cast<const float*>(from);
   T* cache = static_cast<T*>(to);
-  for (int64_t i = 0; i < count; ++i) cache[i] = Narrow<T>(Widen(values[i]));
+  for (int64_t i = 0; i < heads * width; ++i) cache[i] = Narrow<T>(values[i]);
+}
+
+template <typename V>
+void RoundTokenToInt8(const void* from, int64_t heads, int64_t width, void* to) {
+  for (int64_t head = 0; head < heads; ++head) {
+    StoreInt8Row(static_cast<const V*>(from) + head * width, width,
+                 static_cast<uint8_t*>(to) + head * Int8RowBytes(width));
+  }
+}
+
+// Null where bytes are copied.
+StoreToken ChooseStore(const CacheWriteShape& shape) {
+  if (shape.values == shape.paged.cache) return nullptr;
+  if (shape.paged.cache == ElementType::kU8) {
+    return ChooseByComputedType<StoreToken>(shape.values, &RoundTokenToInt8<float>, &RoundTokenToInt8<Bf16>,
+                                            &RoundTokenToInt8<F16>);
+  }
+  return ChooseByComputedType<StoreToken>(shape.paged.cache, &RoundToken<float>, &RoundToken<Bf16>, &RoundToken<F16>);
 }
 
 class CacheWrite : public Kernel {
@@ -24,13 +45,9 @@ class CacheWrite : public Kernel {
   CacheWrite(const CacheWriteShape& shape, int threads)
       : shape_(shape.paged),
         loop_(threads),
-        row_(shape.paged.heads * shape.paged.head_dim),
-        cache_bytes_(row_ * static_cast<int64_t>(SizeOf(shape.paged.cache))),
-        values_bytes_(row_ * static_cast<int64_t>(SizeOf(shape.values))),
-        store_(shape.values == shape.paged.cache
-                   ? nullptr
-                   : ChooseByComputedType(shape.paged.cache, &StoreRow<float, float>, &StoreRow<Bf16, float>,
-                                          &StoreRow<F16, float>)) {}
+        cache_bytes_(shape.paged.heads * shape.paged.row * static_cast<int64_t>(SizeOf(shape.paged.cache))),
+        values_bytes_(shape.paged.heads * shape.paged.head_dim * static_cast<int64_t>(SizeOf(shape.values))),
+        store_(ChooseStore(shape)) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     char* cache = static_cast<char*>(arguments[0]);
@@ -60,14 +77,14 @@ class CacheWrite : public Kernel {
     if (store_ == nullptr) {
       std::memcpy(to, from, static_cast<size_t>(cache_bytes_));
     } else {
-      store_(from, row_, to);
+      store_(from, shape_.heads, shape_.head_dim, to);
     }
   }
 
   const PagedShape shape_;
   const ParallelLoop loop_;
-  const int64_t row_, cache_bytes_, values_bytes_;  // elements of a row, and its bytes
-  void (*const store_)(const void* from, int64_t count, void* to);
+  const int64_t cache_bytes_, values_bytes_;  // of a token
+  const StoreToken store_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
@@ -81,7 +98,8 @@ KernelDefinition CacheWriteDefinition() {
   return {"cache_write",
           "cache[blocks[r, p / S], p % S] = values[t] for each row t of sequence r at position p (sequence_positions); "
           "cache [N, S, K, D] of a floating-point type, values [T, K, D] of that type or f32; rows [R+1], lengths [R], "
-          "blocks [R, M] i32; block 0, and what is outside of the cache, is not written",
+          "blocks [R, M] i32; optional text format 'int8': a cache of u8 [N, S, K, D + 4] in rows of int8, and values "
+          "of any floating-point type; block 0, and what is outside of the cache, is not written",
           &Create};
 }
 

@@ -8,6 +8,10 @@ namespace {
 // visit(zero of the queries' type, zero of the cache's).
 template <typename Visitor>
 BOWLINE_ALWAYS_INLINE void VisitTypes(const PagedAttentionShape& shape, Visitor visit) {
+  if (shape.paged.cache == ElementType::kU8) {
+    VisitFloatType(shape.query, [&](auto query) { visit(query, Int8{}); });
+    return;
+  }
   VisitFloatType(shape.paged.cache, [&](auto cache) {
     if (shape.query == ElementType::kF32) {
       visit(0.0f, cache);

@@ -57,6 +57,16 @@ BOWLINE_ALWAYS_INLINE Vec SumOfSlots(Vec x) {
   }
 }
 
+// The scale of key `first + i % kSlotKeys` in lane i; the last key's where there are fewer.
+template <int... kLane>
+BOWLINE_ALWAYS_INLINE Vec ScalesOfSlots(const Int8* cache, const int64_t* offsets, int64_t first, int64_t count,
+                                        IndexList<kLane...>) {
+  Vec scales = Vec(0.0f);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kSlotKeys; ++i) scales[i] = ScaleOf(cache + offsets[Smaller(first + i, count - 1)]);
+  return __builtin_shufflevector(scales, scales, (kLane % kSlotKeys)...);
+}
+
 // sums[head][key] += the products of `count` elements from d on.
 template <int kHeads, typename T>
 BOWLINE_ALWAYS_INLINE void MultiplyKeys(const T* const (&keys)[kSlotKeys], int64_t d, int64_t count, const float* query,
@@ -85,7 +95,9 @@ struct Ahead {
     constexpr int64_t kLine = 64 / sizeof(T);
     if (token >= ahead.count) return;
     const T* from = ahead.cache + ahead.offsets[token];
-    for (int64_t d = 0; d < ahead.dim; d += kLine) __builtin_prefetch(from + d, 0, kTo);
+    for (int64_t d = kHasScales<T> ? -kInt8ScaleBytes : 0; d < ahead.dim; d += kLine) {
+      __builtin_prefetch(from + d, 0, kTo);
+    }
   }
 };
 
@@ -107,6 +119,7 @@ BOWLINE_ALWAYS_INLINE Vec ScoreKeys(int64_t dim, int64_t count, const T* cache, 
     for (; d + kLanes <= dim; d += kLanes) MultiplyKeys<kHeads>(keys, d, kLanes, query, padded, sums);
     if (d < dim) MultiplyKeys<kHeads>(keys, d, dim - d, query, padded, sums);
     Vec score = SumEach(sums);
+    if constexpr (kHasScales<T>) score *= ScalesOfSlots(cache, offsets, j, count, Indices<kLanes>());
     if (j + kSlotKeys > count) {
       for (int lane = 0; lane < kLanes; ++lane) {
         if (lane % kSlotKeys >= count - j) score[lane] = -__builtin_inff();
@@ -164,9 +177,10 @@ static void AttendBlock(int64_t dim, int64_t count, const T* keys, const T* valu
   const Vec shrink = Exp2NonPositive(old - largest);
   Vec total = Load(sum) * shrink;
   for (int64_t j = 0; j < count; j += kSlotKeys) {
-    const Vec weight = Exp2NonPositive(Load(scores + j * kSlots) - largest);
-    Store(scores + j * kSlots, weight);
+    Vec weight = Exp2NonPositive(Load(scores + j * kSlots) - largest);
     total += weight;
+    if constexpr (kHasScales<T>) weight *= ScalesOfSlots(values, offsets, j, count, Indices<kLanes>());
+    Store(scores + j * kSlots, weight);
   }
   Store(sum, total);
   float shrinks[kLanes];

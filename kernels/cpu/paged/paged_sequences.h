@@ -9,7 +9,7 @@
 //   blocks [R, M]  the blocks of the cache that hold the sequence's tokens in order; block 0 is null
 //
 // Row t has the position lengths[r] - (rows[r+1] - rows[r]) + (t - rows[r]), and the token at position p lies at
-// [blocks[r, p / S], p % S] of a cache [N, S, K, D].
+// [blocks[r, p / S], p % S] of a cache [N, S, K, D], or of bytes [N, S, K, D + 4] in rows of int8 (types/cache_rows.h).
 //
 // All three are data: whatever they hold, no kernel of this folder leaves its arguments.
 //   - Each number of `rows` counts as one between the one before it (0 before the first) and the number of rows. Rows

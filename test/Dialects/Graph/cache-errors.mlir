@@ -97,6 +97,60 @@ graph.func @f(%q: tensor<6x4x8xf32>, %k: tensor<9x4x2x8xf32>, %r: tensor<4xi32>,
 
 // -----
 
+graph.func @f(%c: tensor<9x4x2x12xui8>, %v: tensor<6x2x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{there is no format 'int4' of rows; use "int8"}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.cache_write %c, %v at %r, %l, %b format "int4" : (tensor<9x4x2x12xui8>, tensor<6x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x12xui8>
+  graph.return
+}
+
+// -----
+
+graph.func @f(%c: tensor<9x4x2x12xui8>, %v: tensor<6x2x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{a cache of ui8 has a format of rows, and no other one, got 'tensor<9x4x2x12xui8>' without a format}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.cache_write %c, %v at %r, %l, %b : (tensor<9x4x2x12xui8>, tensor<6x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x12xui8>
+  graph.return
+}
+
+// -----
+
+graph.func @f(%c: tensor<9x4x2x8xf32>, %v: tensor<6x2x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{a cache of ui8 has a format of rows, and no other one, got 'tensor<9x4x2x8xf32>' with a format}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.cache_write %c, %v at %r, %l, %b format "int8" : (tensor<9x4x2x8xf32>, tensor<6x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x8xf32>
+  graph.return
+}
+
+// -----
+
+graph.func @f(%c: tensor<9x4x2x4xui8>, %v: tensor<6x2x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{a row of format 'int8' has 4 bytes of a scale, and elements behind it, got 'tensor<9x4x2x4xui8>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.cache_write %c, %v at %r, %l, %b format "int8" : (tensor<9x4x2x4xui8>, tensor<6x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x4xui8>
+  graph.return
+}
+
+// -----
+
+graph.func @f(%c: tensor<9x4x2x8xui8>, %v: tensor<6x2x8xf32>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{the cache must have four dimensions, and the values three that end as those, got 'tensor<9x4x2x8xui8>' and 'tensor<6x2x8xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.cache_write %c, %v at %r, %l, %b format "int8" : (tensor<9x4x2x8xui8>, tensor<6x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x8xui8>
+  graph.return
+}
+
+// -----
+
+graph.func @f(%q: tensor<6x4x8xf32>, %k: tensor<9x4x2x8xui8>, %r: tensor<4xi32>, %l: tensor<3xi32>, %b: tensor<3x5xi32>) {
+  // expected-error @+2 {{the query must have three dimensions, and keys four, with equal last ones, got 'tensor<6x4x8xf32>' and 'tensor<9x4x2x8xui8>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.paged_attention %q, %k, %k at %r, %l, %b scale 1.0 format "int8" : (tensor<6x4x8xf32>, tensor<9x4x2x8xui8>, tensor<9x4x2x8xui8>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<6x4x8xf32>
+  graph.return
+}
+
+// -----
+
 // expected-error @+1 {{a weight serves all requests, and none writes it}}
 graph.state @c cache|weight : tensor<2xf32> init(#graph.fill<0.0>)
 

@@ -3,6 +3,7 @@
 
 graph.state @keys cache : tensor<9x4x2x8xf32> init(#graph.fill<0.0>)
 graph.state @narrow cache : tensor<9x4x2x8xbf16> init(#graph.fill<0.0>)
+graph.state @bytes cache : tensor<9x4x2x12xui8> init(#graph.fill<0.0>)
 
 // CHECK: graph.func step @step
 // CHECK-SAME: plan.sequences = #plan.sequences<rows = "rows", lengths = "lengths", blocks = "blocks", tokens = 6, block_tokens = 4, block_count = 9>
@@ -29,7 +30,16 @@ graph.func step @step(%query: tensor<6x4x8xf32>, %values: tensor<6x2x8xf32>, %ro
   // CHECK: graph.paged_attention window 3 %{{.*}}, %{{.*}}, %{{.*}} at
   %near = graph.paged_attention window 3 %all, %rounded, %rounded at %rows, %lengths, %blocks scale 0.5
       : (tensor<6x4x8xf32>, tensor<9x4x2x8xbf16>, tensor<9x4x2x8xbf16>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<6x4x8xf32>
-  graph.return %near, %positions : tensor<6x4x8xf32>, tensor<6xi32>
+  // Or bytes, of a scale and whole numbers in each row.
+  // CHECK: graph.cache_write %{{.*}}, %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} format "int8" : {{.*}} -> tensor<9x4x2x12xui8>
+  %bytes = graph.read @bytes : tensor<9x4x2x12xui8>
+  %whole = graph.cache_write %bytes, %values at %rows, %lengths, %blocks format "int8"
+      : (tensor<9x4x2x12xui8>, tensor<6x2x8xf32>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<9x4x2x12xui8>
+  graph.write @bytes, %whole : tensor<9x4x2x12xui8>
+  // CHECK: graph.paged_attention window 3 %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} scale 0.5 format "int8" :
+  %last = graph.paged_attention window 3 %near, %whole, %whole at %rows, %lengths, %blocks scale 0.5 format "int8"
+      : (tensor<6x4x8xf32>, tensor<9x4x2x12xui8>, tensor<9x4x2x12xui8>, tensor<4xi32>, tensor<3xi32>, tensor<3x5xi32>) -> tensor<6x4x8xf32>
+  graph.return %last, %positions : tensor<6x4x8xf32>, tensor<6xi32>
 }
 
 // A module may have several steps.

@@ -311,6 +311,7 @@ struct DrawnSequences {
       : step(random.size()), blockTokens(random.integer(1, 4)), keyHeads(random.integer(1, 4)), width(random.size()) {
     int64_t count = random.size(), listed = random.integer(1, 3), begin = 0;
     blockCount = 1 + count * listed + random.integer(0, 2);
+    format = random.integer(0, 1) ? "int8" : "";
     rows = HostTensor(Shape{count + 1});
     lengths = HostTensor(Shape{count});
     blocks = HostTensor(Shape{count, listed});
@@ -326,7 +327,13 @@ struct DrawnSequences {
       blocks.data[i] = static_cast<double>(1 + order[i]);
   }
 
-  Operand cache(Random &random) const { return {random.reals({blockCount, blockTokens, keyHeads, width})}; }
+  /// With a format, rows of int8 whose scales are numbers.
+  Operand cache(Random &random) const {
+    if (format.empty())
+      return {random.reals({blockCount, blockTokens, keyHeads, width})};
+    return {random.integers({blockCount, blockTokens, keyHeads, 4 + width}, 0, 63), ElementKind::U8};
+  }
+  StringAttr formatAttr(Builder &b) const { return format.empty() ? StringAttr() : b.getStringAttr(format); }
   std::vector<Operand> joined(std::vector<Operand> operands) const {
     for (const HostTensor &numbers : {rows, lengths, blocks})
       operands.push_back({numbers, ElementKind::I32});
@@ -334,6 +341,7 @@ struct DrawnSequences {
   }
 
   int64_t step, blockTokens, keyHeads, width, blockCount;
+  std::string format;
   HostTensor rows, lengths, blocks;
 };
 } // namespace
@@ -350,8 +358,8 @@ static Example drawSequencePositions(Random &random) {
 static Example drawCacheWrite(Random &random) {
   DrawnSequences drawn(random);
   Operand values{random.reals({drawn.step, drawn.keyHeads, drawn.width})};
-  return {drawn.joined({drawn.cache(random), values}), [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-            return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4]);
+  return {drawn.joined({drawn.cache(random), values}), [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4], drawn.formatAttr(b));
           }};
 }
 
@@ -362,7 +370,7 @@ static Example drawPagedAttention(Random &random) {
   uint64_t window = random.pick({0, 0, 1, 2, 5});
   return {drawn.joined({query, drawn.cache(random), drawn.cache(random)}),
           [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-            return PagedAttentionOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], scale, window);
+            return PagedAttentionOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], scale, window, drawn.formatAttr(b));
           }};
 }
 

@@ -142,6 +142,42 @@ TEST(Layer, OffsetsAscendWithinTheRows) {
   }
 }
 
+/// Rows of int8: one of bytes, as kernels write it, and one that the reference semantics wrote.
+TEST(Layer, CachesOfInt8HaveScalesBeforeTheirElements) {
+  HostTensor cache({3, 2, 1, 6}), values({1, 1, 2}), rows({2}), lengths({1}), blocks({1, 1}), query({1, 1, 2});
+  rows.data = {0, 1};
+  lengths.data = {2};
+  blocks.data = {2};
+  // 0.5 is 0x3f000000; its row is 0.5 * (-3, 127).
+  std::vector<double> bytes = {0, 0, 0, 63, 253, 127};
+  constexpr ptrdiff_t kRow = 24;
+  std::copy(bytes.begin(), bytes.end(), cache.data.begin() + kRow);
+  values.data = {300.25, -1e-3};
+  auto format = StringAttr::get(&context(), "int8");
+  std::vector<Operand> places = {{rows, ElementKind::I32}, {lengths, ElementKind::I32}, {blocks, ElementKind::I32}};
+  std::vector<Operand> written = {{cache, ElementKind::U8}, {values}};
+  written.insert(written.end(), places.begin(), places.end());
+  OpHarness write(written, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4], format);
+  });
+  Tensors caches(1, HostTensor(cache.shape));
+  ASSERT_TRUE(
+      succeeded(cast<Interpretable>(write.operation()).interpret({cache, values, rows, lengths, blocks}, caches)));
+  EXPECT_EQ(std::vector<double>(caches[0].data.begin() + kRow, caches[0].data.begin() + kRow + 6), bytes);
+
+  // Both positions weigh the same.
+  std::vector<Operand> read = {{query}, {caches[0], ElementKind::U8}, {caches[0], ElementKind::U8}};
+  read.insert(read.end(), places.begin(), places.end());
+  OpHarness attend(read, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    return PagedAttentionOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], APFloat(1.0), 0, format);
+  });
+  Tensors means(1, HostTensor(query.shape));
+  ASSERT_TRUE(succeeded(
+      cast<Interpretable>(attend.operation()).interpret({query, caches[0], caches[0], rows, lengths, blocks}, means)));
+  EXPECT_NEAR(means[0].data[0], (-1.5 + 300.25) / 2, 1e-9);
+  EXPECT_NEAR(means[0].data[1], (63.5 - 1e-3) / 2, 1e-9);
+}
+
 TEST(Layer, SequencesLieInTheBlocksOfTheirTables) {
   // Three rows of two sequences; blocks of two positions.
   HostTensor cache({4, 2, 1, 2}), values({3, 1, 2}), rows({3}), lengths({2}), blocks({2, 2});
@@ -163,7 +199,7 @@ TEST(Layer, SequencesLieInTheBlocksOfTheirTables) {
     OpHarness harness(
         {{cache}, {values}, {rows, ElementKind::I32}, {lengths, ElementKind::I32}, {blocks, ElementKind::I32}},
         [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-          return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4]);
+          return CacheWriteOp::create(b, x[0], x[1], x[2], x[3], x[4], StringAttr());
         });
     std::string message;
     ScopedDiagnosticHandler handler(&context(), [&](Diagnostic &diagnostic) {

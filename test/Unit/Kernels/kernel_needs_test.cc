@@ -124,17 +124,22 @@ class RandomSignatures {
     const TensorSpec rows = In({sequences + 1}, DType::kI32), lengths = In({sequences}, DType::kI32),
                      blocks = In({sequences, Extent(512)}, DType::kI32);
     if (kernel == "sequence_positions") return {"", {}, {rows, lengths, Out({tokens}, DType::kI32)}};
-    const DType cache_type = Float(), own_type = ResultOf(cache_type);
-    TensorSpec cache = In({Extent(1000), UpTo(33), kv, dim}, cache_type);
+    const bool int8 = Coin();
+    const DType cache_type = int8 ? DType::kU8 : Float(), own_type = int8 ? Float() : ResultOf(cache_type);
+    TensorSpec cache = In({Extent(1000), UpTo(33), kv, int8 ? dim + 4 : dim}, cache_type);
+    const Attribute format = {"format", {}, {}, "int8"};
     if (kernel == "cache_write") {
       cache.access = Access::kReadWrite;
-      return {"", {}, {cache, In({tokens, kv, dim}, own_type), rows, lengths, blocks}};
+      Signature s = {"", {}, {cache, In({tokens, kv, dim}, own_type), rows, lengths, blocks}};
+      if (int8) s.attributes.push_back(format);
+      return s;
     }
     const std::vector<int64_t> query = {tokens, group * kv, dim};
     Signature s = {"",
                    {kernels::testing::Float("scale", 0.1)},
                    {In(query, own_type), cache, cache, rows, lengths, blocks, Out(query, own_type)}};
     if (Coin()) s.attributes.push_back(Int("window", UpTo(600) - 1));
+    if (int8) s.attributes.push_back(format);
     return s;
   }
 

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/paged/paged_reference.h"
 #include "test/Unit/Kernels/stored_testing.h"
+#include "types/cache_rows.h"
 
 namespace bowline::kernels::testing {
 
@@ -107,21 +108,31 @@ inline Signature Positions(const PagedProblem& p, int threads = 1) {
           threads};
 }
 
+inline Attribute Format(std::string_view format) { return {"format", {}, {}, std::string(format)}; }
+
+// The shape of a cache, which has rows of int8 where it is of u8.
+inline std::vector<int64_t> CacheShape(const PagedProblem& p, DType cache) {
+  const int64_t row = cache == DType::kU8 ? Int8RowBytes(p.heads.head_dim) : p.heads.head_dim;
+  return {p.blocks, p.batch.block_size, p.heads.heads, row};
+}
+
 inline Signature Write(const PagedProblem& p, DType cache, DType values, int threads) {
   const int64_t r = p.Sequences();
-  return {"cache_write",
-          {},
-          {{Access::kReadWrite, cache, {p.blocks, p.batch.block_size, p.heads.heads, p.heads.head_dim}},
-           In({p.batch.tokens, p.heads.heads, p.heads.head_dim}, values),
-           In({r + 1}, DType::kI32),
-           In({r}, DType::kI32),
-           In({r, p.batch.table}, DType::kI32)},
-          threads};
+  Signature signature = {"cache_write",
+                         {},
+                         {{Access::kReadWrite, cache, CacheShape(p, cache)},
+                          In({p.batch.tokens, p.heads.heads, p.heads.head_dim}, values),
+                          In({r + 1}, DType::kI32),
+                          In({r}, DType::kI32),
+                          In({r, p.batch.table}, DType::kI32)},
+                         threads};
+  if (cache == DType::kU8) signature.attributes.push_back(Format(kInt8Rows));
+  return signature;
 }
 
 inline Signature Attend(const PagedProblem& p, DType query, DType cache, int threads) {
   const std::vector<int64_t> rows = {p.batch.tokens, p.heads.query_heads, p.heads.head_dim},
-                             blocks = {p.blocks, p.batch.block_size, p.heads.heads, p.heads.head_dim};
+                             blocks = CacheShape(p, cache);
   const int64_t r = p.Sequences();
   Signature signature = {"paged_attention",
                          {Float("scale", p.heads.scale)},
@@ -129,6 +140,7 @@ inline Signature Attend(const PagedProblem& p, DType query, DType cache, int thr
                           In({r}, DType::kI32), In({r, p.batch.table}, DType::kI32), Out(rows, query)},
                          threads};
   if (p.heads.window != 0) signature.attributes.push_back(Int("window", p.heads.window));
+  if (cache == DType::kU8) signature.attributes.push_back(Format(kInt8Rows));
   return signature;
 }
 
