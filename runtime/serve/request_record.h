@@ -62,8 +62,8 @@ class RequestRecord {
   void EndAnswer(size_t answer, FinishReason reason);
 
   // An object of JSON on one line: time, method, path, status, complete (false where the client left), duration_ms; of
-  // one that generates also id, prompt_tokens, completion_tokens, first_token_ms and finish_reasons. No text of a prompt
-  // or an answer, and no header.
+  // one that generates also id, prompt_tokens, completion_tokens, first_token_ms and finish_reasons. No text of a
+  // prompt or an answer, and no header.
   std::string Json(int status, bool complete) const;
 
  private:
