@@ -38,7 +38,8 @@ def parse_arguments(arguments=None):
 
 def compile_plan(options, plan, rows, flags):
     subprocess.run([options.build_dir / "bin/bowline-compile", options.model, "--mode", "serve", "--max-context", str(CONTEXT),
-                    "--max-batch", str(rows), "--buckets", str(rows), "--kv-blocks", str(CONTEXT // 16), *flags, "-o", plan],
+                    "--max-batch", str(rows), "--buckets", str(rows), "--kv-blocks", str(CONTEXT // 16), "--with-logits", *flags,
+                    "-o", plan],
                    check=True)
 
 

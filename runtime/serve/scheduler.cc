@@ -92,6 +92,7 @@ std::optional<StepBatch> Scheduler::Next() {
   assert(step_.empty());
   ++steps_;
   Admit();
+  for (const auto& sequence : running_) CatchUp(*sequence);
   // Who is alone has all blocks, which suffice; so a sequence is left in the end.
   while (!running_.empty()) {
     if (Select()) return MakeBatch(Extend());
@@ -132,6 +133,42 @@ void Scheduler::Admit() {
   }
 }
 
+void Scheduler::CatchUp(Sequence& sequence) {
+  const int64_t width = shape_.block_tokens;
+  if (!options_.prefix_cache || sequence.cached % width != 0) return;
+  const absl::Span<const int32_t> tokens = sequence.tokens;
+  // The last token is computed by each, for what comes next.
+  while (sequence.cached + width < sequence.size()) {
+    const auto block = pool_.prefixes().Find(sequence.blocks.empty() ? 0 : sequence.blocks.back(),
+                                             tokens.subspan(static_cast<size_t>(sequence.cached), shape_.block_tokens));
+    if (!block.has_value()) return;
+    pool_.Share(*block);
+    sequence.blocks.push_back(*block);
+    sequence.cached += width;
+    if (!sequence.preempted) prefix_hits_ += static_cast<uint64_t>(width);
+  }
+}
+
+bool Scheduler::Follows(const Sequence& sequence) const {
+  const int64_t width = shape_.block_tokens;
+  const int64_t end = sequence.cached + width;
+  if (!options_.prefix_cache || sequence.cached % width != 0 || end >= sequence.size()) return false;
+  const size_t before = sequence.blocks.size();
+  for (const auto& older : running_) {
+    if (older.get() == &sequence) return false;
+    // Equal beginnings have the same blocks.
+    if (older->decodes() || older->size() <= end || older->blocks.size() < before ||
+        (before > 0 && older->blocks[before - 1] != sequence.blocks[before - 1])) {
+      continue;
+    }
+    if (std::equal(sequence.tokens.begin() + sequence.cached, sequence.tokens.begin() + end,
+                   older->tokens.begin() + sequence.cached)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool Scheduler::Select() {
   std::vector<Sequence*> candidates;
   bool has_prompt = false;
@@ -169,7 +206,7 @@ int64_t Scheduler::Extend() {
   std::vector<int64_t> further(running_.size());
   for (size_t i = 0; i < running_.size(); ++i) {
     const Sequence& sequence = *running_[i];
-    if (sequence.decodes()) continue;
+    if (sequence.decodes() || (sequence.rows == 0 && Follows(sequence))) continue;
     const int64_t begin = sequence.cached + sequence.rows;
     const int64_t owned = static_cast<int64_t>(sequence.blocks.size());
     const int64_t most = (owned + available) * shape_.block_tokens - begin;

@@ -98,6 +98,10 @@ class Scheduler {
   Sequence* FindRunning(uint64_t id) const;
   // Lets requests run as long as there are places and blocks, first come, first served.
   void Admit();
+  // Gives sequences the blocks of their prompts that others have computed since.
+  void CatchUp(Sequence& sequence);
+  // Whether an older prompt is about to compute the block of this one that comes next, so that this one waits for it.
+  bool Follows(const Sequence& sequence) const;
   // Gives a row to each sequence that decodes and to the oldest that does not, in turns where they are more than a step
   // has rows. False where one was preempted for another's block: then fewer run, and others may have their turn.
   bool Select();

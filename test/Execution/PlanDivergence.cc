@@ -76,6 +76,11 @@ public:
       BOWLINE_ASSIGN_OR_RETURN(const TensorRef input, Input(port));
       BOWLINE_RETURN_IF_ERROR(session_->WriteAll<int32_t>(input, *values));
     }
+    // No token is drawn.
+    for (const char *port : {"temperature", "top_k", "top_p", "seeds", "wanted"}) {
+      BOWLINE_ASSIGN_OR_RETURN(const TensorRef input, Input(port));
+      BOWLINE_RETURN_IF_ERROR(session_->Write(input, std::vector<uint8_t>(input.bytes, 0)));
+    }
     BOWLINE_RETURN_IF_ERROR(session_->Run(entry_));
     BOWLINE_ASSIGN_OR_RETURN(const TensorRef output, session_->Output(entry_, "logits"));
     std::vector<float> logits(count * static_cast<size_t>(vocabulary_));

@@ -154,7 +154,7 @@ class GreedyServing(GreedyTest):
             # squares add up. D(p || q) is half the mean square of what is added to logits.
             bound = (2 * layers + 1) * unit**2 * largest**2 / width
             for rows in (8, 64):
-                sizes = ["--max-batch", rows, "--buckets", rows, "--kv-blocks", 16]
+                sizes = ["--max-batch", rows, "--buckets", rows, "--kv-blocks", 16, "--with-logits"]
                 reference, plan = self.folder / "reference.plan", self.folder / "s.plan"
                 self.compile(weights, *sizes, context=64).rename(reference)
                 self.compile(weights, *sizes, *flags, context=64)

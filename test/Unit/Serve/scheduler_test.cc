@@ -189,6 +189,37 @@ TEST_F(SchedulerTest, PromptsThatBeginAlikeShareBlocks) {
   EXPECT_EQ(scheduler_->pool().references(blocks[1]), 3);
 }
 
+TEST_F(SchedulerTest, PromptsThatComeTogetherAreComputedOnce) {
+  Make({33, 4, 32, 4, {1, 2, 4, 8, 16}});
+  // Three alike, as answers of one request are, and one that differs in its third block.
+  Submit(14, 2);
+  Submit(14, 2);
+  Submit(14, 2);
+  SequenceRequest other;
+  other.prompt.resize(14);
+  std::iota(other.prompt.begin(), other.prompt.end(), 1);
+  other.prompt[9] = 77;
+  other.max_new_tokens = 2;
+  ASSERT_TRUE(scheduler_->Submit(std::move(other)).ok());
+  // The first computes its whole prompt; the others wait.
+  EXPECT_THAT(Step(), ElementsAre(14));
+  // They have three blocks of it, and two.
+  EXPECT_EQ(scheduler_->running()[1]->id, 2U);
+  EXPECT_THAT(Step(), ElementsAre(1, 2, 2, 6));
+  EXPECT_EQ(scheduler_->prefix_hits(), 12U + 12 + 8);
+  EXPECT_EQ(progress_.size(), 4U);
+}
+
+TEST_F(SchedulerTest, WhoWaitsForAPromptGoesOnWithoutIt) {
+  Make({33, 4, 32, 2, {4}});
+  const uint64_t first = Submit(14, 2);
+  Submit(14, 2);
+  EXPECT_THAT(Step(), ElementsAre(4));
+  EXPECT_TRUE(scheduler_->Cancel(first));
+  EXPECT_THAT(Step(), ElementsAre(4));
+  EXPECT_EQ(scheduler_->running()[0]->cached, 8);
+}
+
 TEST_F(SchedulerTest, BlocksOfAPromptThatIsComputedInPartsArePromised) {
   Make({9, 2, 16, 2, {2}});
   Submit(12, 1);
