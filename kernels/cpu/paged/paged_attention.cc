@@ -155,7 +155,8 @@ KernelDefinition PagedAttentionDefinition() {
       "floating-point type; query, out [T, H, D] of that type or f32, K dividing H; rows [R+1], lengths [R], blocks "
       "[R, M] i32; zeros for rows of no sequence; float scale; optional int window: the last window positions "
       "alone; optional text format 'int8': caches of u8 [N, S, K, D + 4] in rows of int8, and query, out of any "
-      "floating-point type; summed in f32; same bits for every number of threads",
+      "floating-point type; summed in f32; same bits for every number of threads, and whatever positions have that a "
+      "row does not see, infinite and NaN too",
       &Create};
 }
 

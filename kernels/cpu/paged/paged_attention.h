@@ -13,6 +13,9 @@
 //
 // So how work is divided depends on the signature and on the data alone, and not on the number of threads. Both ways
 // compute in f32.
+//
+// A row has the same bits whatever is at positions that it does not see, infinite and NaN too: it depends on no key,
+// value or query of another sequence, nor of a later row of its own.
 
 #include <cstdint>
 

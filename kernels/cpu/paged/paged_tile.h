@@ -51,6 +51,48 @@ struct TileMask {
   IntVec Visible(int n) const { return visible[n]; }
 };
 
+// Makes what is no finite number zero. Returns whether nothing was.
+static bool ZeroWhatIsNotFinite(int64_t count, float* values) {
+  IntVec wrong = IntVec(0);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec value = Load(values + i);
+    const IntVec finite = value - value == Vec(0.0f);
+    wrong |= ~finite;
+    Store(values + i, finite ? value : Vec(0.0f));
+  }
+  bool all = __builtin_reduce_or(wrong) == 0;
+  for (; i < count; ++i) {
+    if (values[i] - values[i] == 0.0f) continue;
+    values[i] = 0.0f;
+    all = false;
+  }
+  return all;
+}
+
+// Adds the products of the values that ZeroWhatIsNotFinite left out, for the queries that see them alone: a weight of
+// zero would not hide them.
+template <typename T>
+static void AddWhatIsNotFinite(const TileMask& mask, int64_t dim, const T* cache, const int64_t* offsets,
+                               const float* weights, float* out) {
+  for (int n = 0; n < 2; ++n) {
+    const IntVec first = mask.First(n), visible = mask.Visible(n);
+    for (int64_t key = mask.from; key < mask.seen[n]; ++key) {
+      const IntVec at = IntVec(static_cast<int>(key)), seen = (first <= at) & (visible > at);
+      const T* from = cache + offsets[key];
+      float scale = 1.0f;
+      if constexpr (kHasScales<T>) scale = ScaleOf(from);
+      const Vec weight = Load(weights + key * kStrip + n * kLanes);
+      for (int64_t d = 0; d < dim; ++d) {
+        const float value = Widen(from[d]) * scale;
+        if (value - value == 0.0f) continue;
+        float* sum = out + d * kStrip + n * kLanes;
+        Store(sum, seen ? Load(sum) + weight * value : Load(sum));
+      }
+    }
+  }
+}
+
 template <typename Q, typename T>
 static void AttendTile(const PagedAttentionShape& shape, const PagedAttentionArguments& x, const PagedTile& tile,
                        float* scratch) {
@@ -81,6 +123,7 @@ static void AttendTile(const PagedAttentionShape& shape, const PagedAttentionArg
     FindTokens(shape.paged, tile.table, tile.head, k0, count, offsets);
     CopyTokens(count, dim, static_cast<const T*>(x.keys), offsets, scratch + s.keys);
     CopyTokens(count, dim, static_cast<const T*>(x.values), offsets, scratch + s.values);
+    const bool finite = ZeroWhatIsNotFinite(count * dim, scratch + s.values);
     for (int64_t i = 0; i < tile.count; i += kStrip) {
       const TileMask mask(queries, i, Smaller(tile.count - i, kStrip), k0, count);
       float* scores = scratch + s.scores;
@@ -91,6 +134,9 @@ static void AttendTile(const PagedAttentionShape& shape, const PagedAttentionArg
                              maximum + i + n * kLanes, sum + i + n * kLanes);
       }
       AddWeightedRows<F32Operand>(mask, dim, values, scores, kStrip, sums + i * dim);
+      if (!finite) {
+        AddWhatIsNotFinite(mask, dim, static_cast<const T*>(x.values), offsets, scores, sums + i * dim);
+      }
     }
   }
 

@@ -251,9 +251,9 @@ TEST_P(PagedInt8Test, WhatIsWrittenIsReadToHalfAScale) {
   }
 }
 
-// One element of one key, or value, that is no number: each query that sees it gets none, whichever kernel computes it.
-// Queries before it may get none, as from caches of f32: in a tile that they share, its weight is zero.
-TEST_P(PagedInt8Test, WhatIsNoNumberIsSeen) {
+// One element of one key, or value, that is no number: each query that sees it gets none, whichever kernel computes it,
+// and those before it get the bits that they get without it.
+TEST_P(PagedInt8Test, WhatIsNoNumberIsSeenByThoseThatSeeItsPosition) {
   std::mt19937_64 random(25);
   for (int i = 0; i < 48; ++i) {
     PagedProblem p = OneRow(i % 4 == 0 ? 16 : 1 + static_cast<int64_t>(random() % 70));
@@ -273,17 +273,24 @@ TEST_P(PagedInt8Test, WhatIsNoNumberIsSeen) {
     PagedProblem writing = p;
     writing.batch.tokens = length;
     writing.batch.rows = {0, static_cast<int32_t>(length)};
-    const auto written = [&](bool spoilt) {
-      Floats values = RandomFloats(random, length * p.Width());
+    const Floats given[2] = {RandomFloats(random, length * p.Width()), RandomFloats(random, length * p.Width())};
+    const auto written = [&](int which, bool spoilt) {
+      Floats values = given[which];
       if (spoilt) values[place * p.Width() + static_cast<int64_t>(random() % p.Width())] = bad;
       return RunWrite(writing, DType::kF32, Bytes(CacheRows(p) * RowBytes(p), 0xff), Stored(DType::kF32, values), 1);
     };
-    const Bytes keys = written(i % 8 < 4), values = written(i % 8 >= 4);
-    const Floats out =
-        RunAttention(p, DType::kF32, RandomStored(random, DType::kF32, p.QueryElements()), keys, values, 1).Values();
+    const Stored query = RandomStored(random, DType::kF32, p.QueryElements());
+    const auto run = [&](const Bytes& keys, const Bytes& values) {
+      return RunAttention(p, DType::kF32, query, keys, values, 1).Values();
+    };
+    const Floats out = run(written(0, i % 8 < 4), written(1, i % 8 >= 4)),
+                 without = run(written(0, false), written(1, false));
     for (size_t k = 0; k < out.size(); ++k) {
       const int64_t row = static_cast<int64_t>(k) / (p.heads.query_heads * p.heads.head_dim);
-      if (length - rows + row < place) continue;
+      if (length - rows + row < place) {
+        ASSERT_EQ(out[k], without[k]) << "element " << k << ", whose row does not see position " << place;
+        continue;
+      }
       ASSERT_FALSE(std::isfinite(out[k]))
           << "element " << k << " of " << length << " positions, of which " << place << " has " << bad;
     }

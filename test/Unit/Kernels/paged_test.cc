@@ -177,6 +177,96 @@ TEST_P(PagedTest, AWindowOfAllPositionsChangesNoBit) {
   }
 }
 
+// What paged_sequences.h says that wrong numbers count as: sequence and position of each row, -1 for rows of none.
+struct Row {
+  int64_t sequence = -1, position = 0;
+};
+std::vector<Row> RowsOf(const reference::PagedBatch& batch) {
+  std::vector<Row> rows(batch.tokens);
+  int64_t begin = std::clamp<int64_t>(batch.rows[0], 0, batch.tokens);
+  for (size_t r = 0; r < batch.lengths.size(); ++r) {
+    const int64_t end = std::clamp<int64_t>(batch.rows[r + 1], begin, batch.tokens);
+    for (int64_t t = begin; t < end; ++t) rows[t] = {static_cast<int64_t>(r), batch.lengths[r] - (end - t)};
+    begin = end;
+  }
+  return rows;
+}
+
+// Some token of a sequence that has rows; of no sequence where none has.
+Row SomeToken(std::mt19937_64& random, const PagedProblem& p) {
+  std::vector<Row> tokens;
+  for (int64_t r = 0; r < p.Sequences(); ++r) {
+    if (p.batch.rows[r] == p.batch.rows[r + 1]) continue;
+    for (int64_t position = 0; position < p.batch.lengths[r]; ++position) tokens.push_back({r, position});
+  }
+  return tokens.empty() ? Row() : tokens[random() % tokens.size()];
+}
+
+// Rows of other sequences, those before the token and, with a window, those far behind it have the same bits whatever
+// the key and the value of a token are, and those that see it have no number where these are none.
+TEST_P(PagedTest, WhatIsNoNumberReachesOnlyRowsThatSeeIt) {
+  std::mt19937_64 random(7);
+  int64_t spared = 0;
+  for (int i = 0; i < 120; ++i) {
+    PagedProblem p = RandomPaged(random, 300);
+    if (i % 3 == 0) p.heads.window = 1 + static_cast<int64_t>(random() % 40);
+    const Types types = kTypes[i % 5];
+    SCOPED_TRACE(Describe(p, types));
+    const Row token = SomeToken(random, p);
+    if (token.sequence < 0) continue;
+    const Stored keys = RandomCache(random, types.cache, p), values = RandomCache(random, types.cache, p),
+                 query = RandomStored(random, types.own, p.QueryElements());
+    const int64_t block = p.batch.blocks[token.sequence * p.batch.table + token.position / p.batch.block_size];
+    const int64_t place = block * p.batch.block_size + token.position % p.batch.block_size;
+    const auto spoil = [&](const Stored& cache, bool whether) {
+      Floats elements = cache.Values();
+      const float bad = i % 2 == 0 ? NAN : i % 4 == 1 ? INFINITY : -INFINITY;
+      if (whether) std::fill_n(elements.begin() + place * p.Width(), p.Width(), bad);
+      return Stored(types.cache, elements);
+    };
+    const bool key = i % 7 < 3;
+    const Floats want = RunAttention(p, types, query, keys, values, 2).Values(),
+                 got = RunAttention(p, types, query, spoil(keys, key), spoil(values, !key), 2).Values();
+    for (int64_t t = 0; t < p.batch.tokens; ++t) {
+      const Row row = RowsOf(p.batch)[t];
+      const bool sees = row.sequence == token.sequence && row.position >= token.position &&
+                        (p.heads.window == 0 || row.position < token.position + p.heads.window);
+      spared += sees ? 0 : 1;
+      const int64_t width = p.heads.query_heads * p.heads.head_dim;
+      for (int64_t k = t * width; k < (t + 1) * width; ++k) {
+        if (!sees) {
+          ASSERT_EQ(got[k], want[k]) << "element " << k << " of row " << t;
+        } else if (!key || i % 2 == 0) {  // a score of minus infinity weighs nothing
+          ASSERT_FALSE(std::isfinite(got[k])) << "element " << k << " of row " << t;
+        }
+      }
+    }
+  }
+  EXPECT_GT(spared, 1000);
+}
+
+// A query that is no number spoils its own row alone.
+TEST_P(PagedTest, AQueryThatIsNoNumberSpoilsItsRowAlone) {
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 60; ++i) {
+    PagedProblem p = RandomPaged(random, 200);
+    if (i % 3 == 0) p.heads.window = 1 + static_cast<int64_t>(random() % 40);
+    const Types types = kTypes[i % 5];
+    SCOPED_TRACE(Describe(p, types));
+    const Stored keys = RandomCache(random, types.cache, p), values = RandomCache(random, types.cache, p),
+                 query = RandomStored(random, types.own, p.QueryElements());
+    const int64_t width = p.heads.query_heads * p.heads.head_dim,
+                  bad = static_cast<int64_t>(random() % static_cast<uint64_t>(p.batch.tokens));
+    Floats spoilt = query.Values();
+    std::fill_n(spoilt.begin() + bad * width, width, i % 2 == 0 ? NAN : INFINITY);
+    const Floats want = RunAttention(p, types, query, keys, values, 2).Values(),
+                 got = RunAttention(p, types, Stored(types.own, spoilt), keys, values, 2).Values();
+    for (size_t k = 0; k < got.size(); ++k) {
+      if (static_cast<int64_t>(k) / width != bad) ASSERT_EQ(got[k], want[k]) << "element " << k;
+    }
+  }
+}
+
 // Memory of which nothing lies before or behind: what reads or writes there ends the process.
 class Fenced {
  public:
@@ -218,21 +308,6 @@ void Spoil(std::mt19937_64& random, PagedProblem& p) {
     }
     if (random() % 5 == 0) std::reverse(numbers->begin(), numbers->end());
   }
-}
-
-// What paged_sequences.h says that wrong numbers count as: sequence and position of each row, -1 for rows of none.
-struct Row {
-  int64_t sequence = -1, position = 0;
-};
-std::vector<Row> RowsOf(const reference::PagedBatch& batch) {
-  std::vector<Row> rows(batch.tokens);
-  int64_t begin = std::clamp<int64_t>(batch.rows[0], 0, batch.tokens);
-  for (size_t r = 0; r < batch.lengths.size(); ++r) {
-    const int64_t end = std::clamp<int64_t>(batch.rows[r + 1], begin, batch.tokens);
-    for (int64_t t = begin; t < end; ++t) rows[t] = {static_cast<int64_t>(r), batch.lengths[r] - (end - t)};
-    begin = end;
-  }
-  return rows;
 }
 
 // Each row as a sequence of its own, whose numbers are right.
