@@ -128,19 +128,19 @@ std::vector<std::vector<float>> logitsOfWholeSteps(Session &session, std::vector
   std::vector<int32_t> table(kSequences * kListed, 0);
   std::iota(table.begin(), table.begin() + kListed, 1);
   const std::vector<int32_t> none(kSequences, 0);
-  WriteTensor(session, session.Input(kWholeStep, "tokens"), tokens);
-  WriteTensor(session, session.Input(kWholeStep, "blocks"), table);
-  for (const char *port : {"top_k", "wanted"})
-    WriteTensor(session, session.Input(kWholeStep, port), none);
-  for (const char *port : {"temperature", "top_p"})
-    WriteTensor(session, session.Input(kWholeStep, port), std::vector<float>(kSequences, 1));
-  WriteTensor(session, session.Input(kWholeStep, "seeds"), std::vector<int32_t>(2 * kSequences, 0));
   std::vector<std::vector<float>> logits;
   for (int32_t position = 0; position < count; ++position) {
     std::vector<int32_t> rows(kSequences + 1, position + 1), lengths = none, sample = none;
     rows[0] = 0;
     lengths[0] = position + 1;
     sample[0] = position;
+    WriteTensor(session, session.Input(kWholeStep, "tokens"), tokens);
+    WriteTensor(session, session.Input(kWholeStep, "blocks"), table);
+    for (const char *port : {"top_k", "wanted"})
+      WriteTensor(session, session.Input(kWholeStep, port), none);
+    for (const char *port : {"temperature", "top_p"})
+      WriteTensor(session, session.Input(kWholeStep, port), std::vector<float>(kSequences, 1));
+    WriteTensor(session, session.Input(kWholeStep, "seeds"), std::vector<int32_t>(2 * kSequences, 0));
     WriteTensor(session, session.Input(kWholeStep, "rows"), rows);
     WriteTensor(session, session.Input(kWholeStep, "lengths"), lengths);
     WriteTensor(session, session.Input(kWholeStep, "sample"), sample);
@@ -373,46 +373,61 @@ protected:
       largest = std::max(largest, std::fabs(want[k]));
       worst = std::max(worst, difference);
     }
-    if (getenv("DBG")) fprintf(stderr, "DBG %d %g %g\n", bound == &boundOfWhole ? 0 : bound == &boundOfSums ? 1 : 2, worst, worst / (1 + largest));
     EXPECT_LE(worst, bound(largest)) << where;
   }
 
   /// Returns whether some element of the sequence's cache in int8 is not what one step gives. Adds test failures where
-  /// that is not what other orders of sums explain.
+  /// other orders of sums do not explain that.
   ///
-  /// Keys and values of the first layer depend on no cache. With u = 2^-24, one is a sum of fewer than 64 products
-  /// behind a norm of as many terms, which both ways compute within 2^7 u of the sum of the products' magnitudes, and
-  /// rotated keys are sums of two such. Let that sum be 2^5 times the largest element of the head at most. Then two ways
-  /// differ by 2 * 2^7 u * 2^5 = 2^-11 of the largest, as the scale does, and a quotient by 127 times as much twice,
-  /// which is 2^-3: it falls to its neighbour at most, and to that only within 2^-3 of a tie.
+  /// Keys and values of the first layer depend on no cache. With u = 2^-24, one is a sum of fewer than 64 products of
+  /// normed inputs, rotated: each way is off by 2^7 u times the sum of the products' magnitudes at most, which let be
+  /// 2^5 times the largest element of the head. So two ways differ by 2^-11 of that, as the scale does, and quotients
+  /// by 2 * 127 times as much, which is less than 2^-3: an element falls to its neighbour at most. Roundings are as
+  /// often up as down, so that 2^7 of them mostly add up to less than 2^4, and quotients differ by 2^-6: one of 2^5
+  /// elements is as near to a tie. So it is in the second layer, unless the first one differs.
   bool differsFromOneStep(const Sequence &sequence, const std::string &where) {
     std::vector<std::vector<Int8Row>> caches = cachedRows(*session, sequence.table, sequence.length);
     bool differs = false;
     for (size_t cache = 0; cache < caches.size(); ++cache) {
-      int64_t elements = 0, moved = 0;
+      int64_t elements = 0, moved = 0, far = 0;
+      float offScale = 0;
       for (size_t i = 0; i < caches[cache].size(); ++i) {
         const Int8Row &got = caches[cache][i], &want = sequence.inOneStep.caches[cache][i];
-        if (std::fabs(got.scale / want.scale - 1) > 1e-5F) fprintf(stderr, "DBG scale %zu %g\n", cache, got.scale / want.scale - 1);
+        EXPECT_TRUE(std::isfinite(got.scale)) << where;
+        offScale = std::max(offScale, std::fabs(got.scale - want.scale) / want.scale);
         for (size_t d = 0; d < got.elements.size(); ++d) {
+          int apart = std::abs(got.elements[d] - want.elements[d]);
           ++elements;
-          moved += got.elements[d] == want.elements[d] ? 0 : 1;
-          if (abs(got.elements[d] - want.elements[d]) > 1) fprintf(stderr, "DBG far %zu %d\n", cache, got.elements[d] - want.elements[d]);
+          moved += apart > 0 ? 1 : 0;
+          far += apart > 1 ? 1 : 0;
         }
       }
-      if (moved) fprintf(stderr, "DBG moved %zu %s %ld of %ld\n", cache, session->plan().buffers()->Get(cachesOf(*session)[cache].buffer)->name()->c_str(), moved, elements);
+      if (cache < 2 || !differs) {
+        EXPECT_LE(offScale, 0x1p-11F) << "of cache " << cache << ' ' << where;
+        EXPECT_LE(moved, 1 + elements / 32) << "of " << elements << " elements of cache " << cache << ' ' << where;
+        EXPECT_EQ(far, 0) << "elements of cache " << cache << ' ' << where;
+      }
       differs = differs || moved > 0;
     }
     return differs;
   }
 
+  /// Where elements of caches are equal, the order of sums is all that differs, and the last bits of scales.
   static float boundOfSums(float) { return 1e-4F; }
 
+  /// In bf16 each key and value of two layers is off by 2^-9 of itself, a score by as much of the sum of its products'
+  /// magnitudes, which is some times the score. In int8 each is off by 1/254 of the largest of its head, about 2^-8.
+  /// How many times as much logits are off depends on the weights of all layers behind, for which products of norms say
+  /// nothing of use: these bounds are chosen, the one of int8 above the 2^-5.8 (1 + largest) that was seen with seed 1.
+  /// They show that a cache holds what it should; the close reference of int8 is one step over such a cache.
   static float boundOfWhole(float largest) {
     if (GetParam().cacheType == "f32")
       return boundOfSums(largest);
     return (isInt8() ? 0x1p-4F : 0x1p-5F) * (1 + largest);
   }
 
+  /// Where an element fell to its neighbour, both are roundings of the same sequence still, each within boundOfWhole()
+  /// of what is not rounded.
   static float boundOfOtherRows(float largest) { return 2 * boundOfWhole(largest); }
 
   void step(int64_t bucket, const std::vector<Sequence *> &sequences, const std::vector<int32_t> &counts) {
@@ -532,7 +547,7 @@ TEST_P(ServePlan, ATokenThatGivesNoNumbersSpoilsNoOtherSequence) {
   for (uint32_t i = 0; i < session->plan().buffers()->size(); ++i) {
     std::string name = session->plan().buffers()->Get(i)->name()->str();
     TensorRef table = session->BufferAt(i);
-    if (name.find("embed_tokens") == std::string::npos && name.find("wte") == std::string::npos)
+    if (name != "embed")
       continue;
     std::vector<float> elements = ReadTensor<float>(*session, table);
     int64_t width = table.shape[1];
