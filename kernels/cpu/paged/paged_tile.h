@@ -123,7 +123,9 @@ static void AttendTile(const PagedAttentionShape& shape, const PagedAttentionArg
     FindTokens(shape.paged, tile.table, tile.head, k0, count, offsets);
     CopyTokens(count, dim, static_cast<const T*>(x.keys), offsets, scratch + s.keys);
     CopyTokens(count, dim, static_cast<const T*>(x.values), offsets, scratch + s.values);
-    const bool finite = ZeroWhatIsNotFinite(count * dim, scratch + s.values);
+    // The first query sees up to the least position, and the last one from the largest on.
+    const bool all_seen = queries.end[0] >= k0 + count && queries.begin[tile.count - 1] <= k0;
+    const bool finite = all_seen || ZeroWhatIsNotFinite(count * dim, scratch + s.values);
     for (int64_t i = 0; i < tile.count; i += kStrip) {
       const TileMask mask(queries, i, Smaller(tile.count - i, kStrip), k0, count);
       float* scores = scratch + s.scores;
