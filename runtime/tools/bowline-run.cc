@@ -109,7 +109,7 @@ absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int 
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(ChooseRun(plan, options, modes).status());
   BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
-  return SpawnRanks(options.nproc, WithoutNproc(argc, argv));
+  return SpawnRanks(kTool, options.nproc, WithoutNproc(argc, argv));
 }
 
 absl::Status WriteTrace(const RunOptions& options, const std::string& suffix) {

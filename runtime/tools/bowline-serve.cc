@@ -413,7 +413,7 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
   if (options.nproc > 0) {
     BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
     signals.Release();
-    return SpawnRanks(options.nproc, ArgumentsOfRanks(app, options, plan.name()));
+    return SpawnRanks(kTool, options.nproc, ArgumentsOfRanks(app, options, plan.name()));
   }
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   if (RankCount(plan.plan()) == 1 && launch.source.empty()) BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));

@@ -14,8 +14,6 @@
 namespace bowline {
 namespace {
 
-constexpr absl::string_view kTool = "bowline-run: ";
-constexpr absl::string_view kError = "bowline-run: error: ";
 // A line without an end is passed on in parts of this size.
 constexpr size_t kLongestLine = size_t{1} << 20;
 
@@ -47,14 +45,15 @@ bool RankOutput::Read(int rank, int descriptor) {
 }
 
 void RankOutput::Take(int rank, absl::string_view line) {
-  if (!absl::StartsWith(line, kError)) return Print(absl::StrCat("[rank ", rank, "] ", line, "\n"));
+  if (!absl::StartsWith(line, absl::StrCat(tool_, ": error: ")))
+    return Print(absl::StrCat("[rank ", rank, "] ", line, "\n"));
   const auto same = [&](const Error& error) { return error.text == line; };
   auto found = std::find_if(errors_.begin(), errors_.end(), same);
   if (found == errors_.end()) found = errors_.insert(found, {std::string(line), {}});
   found->ranks.push_back(rank);
 }
 
-void RankOutput::Say(absl::string_view text) { Print(absl::StrCat(kTool, text, "\n")); }
+void RankOutput::Say(absl::string_view text) { Print(absl::StrCat(tool_, ": ", text, "\n")); }
 
 void RankOutput::Finish(bool errors) {
   for (size_t rank = 0; rank < pending_.size(); ++rank) {

@@ -39,7 +39,7 @@ struct Child {
 
 class Spawner {
  public:
-  explicit Spawner(int ranks) : children_(static_cast<size_t>(ranks)), output_(ranks) {}
+  Spawner(absl::string_view tool, int ranks) : children_(static_cast<size_t>(ranks)), output_(tool, ranks) {}
   Spawner(const Spawner&) = delete;
   // Kills what runs.
   ~Spawner();
@@ -259,8 +259,8 @@ void Spawner::CheckGrace() {
 
 }  // namespace
 
-absl::StatusOr<int> SpawnRanks(int ranks, const std::vector<std::string>& arguments) {
-  Spawner spawner(ranks);
+absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments) {
+  Spawner spawner(tool, ranks);
   BOWLINE_RETURN_IF_ERROR(spawner.Start(arguments));
   return spawner.Wait();
 }

@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 
 namespace bowline {
 
 // Starts this program `ranks` times on this machine, as ranks that meet at a socket of the loopback interface, and
-// waits for all. `arguments` are the command line of each, without the program's name; --rank, --world-size,
+// waits for all. `tool` is its name, with which its messages begin. `arguments` are the command line of each, without
+// the program's name; --rank, --world-size,
 // --local-rank and --rendezvous are put before them.
 //
 // Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
@@ -21,7 +23,7 @@ namespace bowline {
 // The exit code: that of the rank that failed first; 3 when a signal ended it, which is said. When the ranks ended
 // because of a signal that was passed on, it ends this process too. kResourceExhausted when the system has no more
 // processes.
-absl::StatusOr<int> SpawnRanks(int ranks, const std::vector<std::string>& arguments);
+absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments);
 
 // In rank 0 of the processes that SpawnRanks started, the socket on which it waits for the others; -1 in the other
 // ranks. Nothing in a process that SpawnRanks did not start.

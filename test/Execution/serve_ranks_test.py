@@ -119,7 +119,8 @@ class ServeRanks(tools.ToolTest):
         os.kill(other, signal.SIGKILL)
         _, said = server.communicate(timeout=tools.TIMEOUT_SECONDS)
         self.assertEqual(server.returncode, 3, said)
-        self.assertIn("rank 1", said)
+        self.assertRegex(said, rf"(?m)^bowline-serve: error: rank 1 \(pid {other}\) was ended by signal 9")
+        self.assertNotIn("bowline-run", said)
 
     def refuse(self, message, *arguments, **environment):
         server = self.launch(*arguments, **environment)
