@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -159,17 +160,17 @@ class Signals {
   // Until Handle a signal ends the process. `seconds` lie between the calls of `first` and `last`.
   void Start(double seconds) {
     thread_ = std::thread([this, seconds] {
-      const int number = sigwaitinfo(&set_, nullptr);
-      if (!IsStop(number)) return;
+      int number = 0;
+      while (!IsStop(number = sigwaitinfo(&set_, nullptr))) {
+        if (ends_) return;
+      }
       if (!Call(first_)) {
         std::signal(number, SIG_DFL);
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
         raise(number);
       }
-      timespec time;
-      time.tv_sec = static_cast<time_t>(seconds);
-      time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
-      if (sigtimedwait(&set_, nullptr, &time) != SIGUSR1) Call(last_);
+      WaitForSecond(seconds);
+      if (!ends_) Call(last_);
     });
   }
   // Calls `first` after the first signal, and `last` after a second one, or some time later.
@@ -182,8 +183,9 @@ class Signals {
 
   // From here on neither is called.
   void Stop() {
-    // SIGUSR1 is ours, for the thread to end.
     if (!thread_.joinable()) return;
+    ends_ = true;
+    // Anybody may send it as well, so that it says nothing alone.
     pthread_kill(thread_.native_handle(), SIGUSR1);
     thread_.join();
   }
@@ -192,12 +194,25 @@ class Signals {
 
  private:
   static bool IsStop(int number) { return number == SIGINT || number == SIGTERM; }
+  // Until a signal that stops, the end, or `seconds` later.
+  void WaitForSecond(double seconds) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    for (int number = 0; !IsStop(number) && !ends_;) {
+      const double left = std::chrono::duration<double>(until - std::chrono::steady_clock::now()).count();
+      if (left <= 0) return;
+      timespec time;
+      time.tv_sec = static_cast<time_t>(left);
+      time.tv_nsec = static_cast<long>((left - static_cast<double>(time.tv_sec)) * 1e9);
+      number = sigtimedwait(&set_, nullptr, &time);
+    }
+  }
   bool Call(const std::function<void()>& handler) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (handler) handler();
     return static_cast<bool>(handler);
   }
   sigset_t set_, before_;
+  std::atomic<bool> ends_ = false;
   std::mutex mutex_;
   std::function<void()> first_, last_;
   std::thread thread_;

@@ -173,6 +173,13 @@ class Serve(tools.ToolTest):
         status, page = self.ask(port, "/")
         self.assertEqual((status, page[:15]), (200, "<!doctype html>"))
 
+    def test_a_signal_that_says_nothing_leaves_the_others(self):
+        server, port = self.serve()
+        server.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.ask(port, "/health")[0], 200)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
+
     def test_wrong_calls(self):
         _, port = self.serve()
         self.refuse(3, f"cannot listen on 127.0.0.1:{port}", self.plan, "--weights", self.weights, "--port", port)
