@@ -150,11 +150,28 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (unsent_.empty()) Next();
   }
   void Next() {
-    if (ends_) return Close();
+    if (ends_) return lingers_ ? Linger() : Close();
     ++number_;
     status_ = 0;
     streaming_ = false;
     Read();
+  }
+
+  // Reads the rest of a request that was refused before its end, for a time. A connection that is closed with unread
+  // bytes is reset, and its client may lose the reply.
+  void Linger() {
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(limits_.write_time);
+    Discard();
+  }
+  void Discard() {
+    constexpr size_t kBytes = size_t{64} << 10;
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(kBytes), [self = shared_from_this()](error_code error, size_t) {
+      if (error || self->closed_) return self->Close();
+      self->Discard();
+    });
   }
 
   beast::tcp_stream stream_;
@@ -171,7 +188,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t number_ = 0;
   unsigned version_ = 11;
   bool keeps_ = true, is_head_ = false, chunks_ = true;
-  bool replying_ = false, streaming_ = false, ends_ = false, closed_ = false;
+  bool replying_ = false, streaming_ = false, ends_ = false, lingers_ = false, closed_ = false;
 };
 
 class Exchange : public HttpExchange {
@@ -250,6 +267,7 @@ void Connection::HasRead(error_code error) {
     if (!header && !body && !malformed) return Close();
     replying_ = true;
     keeps_ = false;
+    lingers_ = true;
     const int status = body ? 413 : header ? 431 : 400;
     const std::string what = body     ? absl::StrCat("the body has more than ", limits_.body_bytes, " bytes")
                              : header ? absl::StrCat("the header has more than ", limits_.header_bytes, " bytes")

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -30,9 +31,13 @@ class HttpClient {
     socket_ = -1;
   }
 
-  void Send(const std::string& text) {
-    // The server may have closed the connection.
-    (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+  // Whether the server takes all; it may have closed the connection.
+  bool Send(const std::string& text) {
+    return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  // Until the server has closed the connection.
+  void SendUntilClosed() {
+    while (::send(socket_, "x", 1, MSG_NOSIGNAL) == 1) std::this_thread::yield();
   }
   void SendPost(const std::string& path, const std::string& body, const std::string& headers = "") {
     Send(absl::StrCat("POST ", path, " HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(), "\r\n", headers, "\r\n",

@@ -104,6 +104,29 @@ TEST(HttpServerTest, WhatIsNoRequestIsRefused) {
   EXPECT_THAT(client.ReadReply(), EndsWith("/still-there "));
 }
 
+TEST(HttpServerTest, AClientThatSendsMoreThanIsReadGetsTheReply) {
+  HttpLimits limits;
+  limits.body_bytes = 10;
+  Serving serving(Echo, limits);
+  for (const std::string header :
+       {"Content-Length: 16777216\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1000000\r\n"}) {
+    HttpClient client(serving.port());
+    EXPECT_TRUE(client.Send("POST / HTTP/1.1\r\n" + header + std::string(16 << 20, 'x'))) << header;
+    EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 413 ")) << header;
+  }
+}
+
+TEST(HttpServerTest, ARequestThatWasRefusedIsNotReadForEver) {
+  HttpLimits limits;
+  limits.body_bytes = 10;
+  limits.write_time = std::chrono::milliseconds(50);
+  Serving serving(Echo, limits);
+  HttpClient client(serving.port());
+  client.Send("POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 413 "));
+  client.SendUntilClosed();
+}
+
 TEST(HttpServerTest, AClientThatLeavesIsSeen) {
   std::mutex mutex;
   std::condition_variable changed;
