@@ -200,8 +200,12 @@ const Family &familyGpt2() {
   static const Family family = {
       .name = "gpt2",
       .modelClass = "GPT2LMHeadModel",
-      .fixedKeys = {{"scale_attn_weights", {"true"}}, {"scale_attn_by_inverse_layer_idx", {"false"}}},
+      .fixedKeys = {{"scale_attn_weights", {"true"}},
+                    {"scale_attn_by_inverse_layer_idx", {"false"}},
+                    {"n_special", {"0"}}},
       .dropoutKeys = {"attn_pdrop", "embd_pdrop", "resid_pdrop"},
+      // Of the tokens that n_special counts, of which there are none.
+      .harmlessKeys = {"predict_special_tokens"},
       .read = read,
   };
   return family;

@@ -132,6 +132,24 @@ TEST(Config, PublishedGpt2SmallWithDropout) {
   EXPECT_EQ(config->remarks[0], "'gpt2/config.json': \"attn_pdrop\" = 0.1 has no effect: training uses no dropout");
 }
 
+TEST(Config, PublishedGpt2Medium) {
+  json document = {{"architectures", {"GPT2LMHeadModel"}},
+                   {"model_type", "gpt2"},
+                   {"n_ctx", 1024},
+                   {"n_embd", 1024},
+                   {"n_head", 16},
+                   {"n_layer", 24},
+                   {"n_positions", 1024},
+                   {"n_special", 0},
+                   {"predict_special_tokens", true},
+                   {"vocab_size", 50257}};
+  absl::StatusOr<ModelConfig> config = parse(document);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->layers, 24);
+  document["n_special"] = 4;
+  EXPECT_NE(parse(document).status().message().find("n_special"), std::string::npos);
+}
+
 TEST(Config, PublishedLlama2) {
   absl::StatusOr<ModelConfig> config = parseConfig(R"({
     "architectures": ["LlamaForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
