@@ -1,6 +1,7 @@
 // bowline-serve: answers requests of OpenAI's API with a plan for serving, or with one that generates.
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include "runtime/serve/batch_engine.h"
 #include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/http_server.h"
+#include "runtime/serve/line_log.h"
 #include "runtime/serve/model_files.h"
 #include "runtime/serve/sequential_engine.h"
 #include "runtime/serve/service.h"
@@ -350,6 +352,7 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
   }
   model.created = static_cast<int64_t>(std::time(nullptr));
 
+  std::optional<serve::LineLog> log;
   std::unique_ptr<serve::Service> service;
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<serve::HttpServer> server,
                            serve::HttpServer::Listen(options.host, options.port, {},
@@ -357,7 +360,10 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
                                                        service->Handle(exchange);
                                                      }));
   serve::ServiceOptions service_options = {.api_keys = server_files.keys, .cors_origins = options.cors_origins};
-  if (options.log_json) service_options.log = [](const std::string& line) { absl::FPrintF(stderr, "%s\n", line); };
+  if (options.log_json) {
+    log.emplace(STDERR_FILENO);
+    service_options.log = [&log](const std::string& line) { log->Write(line); };
+  }
   service = std::make_unique<serve::Service>(model, &engine, std::move(service_options));
   signals.Handle(
       [&] {

@@ -180,6 +180,13 @@ class Serve(tools.ToolTest):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
 
+    def test_a_log_that_nobody_reads_holds_up_nobody(self):
+        server, port = self.serve("--log-json")
+        for _ in range(600):
+            self.assertEqual(self.ask(port, "/" + 200 * "x")[0], 404)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
+
     def test_wrong_calls(self):
         _, port = self.serve()
         self.refuse(3, f"cannot listen on 127.0.0.1:{port}", self.plan, "--weights", self.weights, "--port", port)
