@@ -92,6 +92,16 @@ class Gguf(tools.ToolTest):
         self.assertIn("'model.embed_tokens.weight' is in no blocks in",
                       self.refusal("bowline-run", kept, "--weights", rounded, "--prompt-tokens", "1"))
 
+    def test_ranks_that_have_the_whole_table_of_tokens(self):
+        path, one, two = self.folder / "x.gguf", self.folder / "one.plan", self.folder / "two.plan"
+        # Rows that two ranks do not divide, of two blocks that they would.
+        config = {**BLOCKS, "vocab_size": BLOCKS["vocab_size"] - 1}
+        write_gguf(path, config, list(random_tensors(config)), quantized=True)
+        for plan, flags in ((one, []), (two, ["--mesh", "tp=2", "--verify-each=equiv"])):
+            tools.succeed("bowline-compile", path, "--mode", "serve", "--max-context", "32", "--buckets", "1,4",
+                          "--kv-blocks", "4", *tools.ONE_THREAD, *flags, "-o", plan)
+        self.assertEqual(self.text_of(path, two), self.text_of(path, one))
+
     def serve_plan_of(self, model, name, *flags):
         plan = self.folder / f"{name}.plan"
         tools.succeed("bowline-compile", model, "--mode", "serve", "--max-context", "32", "--buckets", "1,4",

@@ -163,7 +163,9 @@ FactorRule QuantizedGatherOp::factorRule() {
   FactorRule::TensorFactors indices = rule.addDims(tensorType(getIndices()).getShape());
   // A shard of the table gives zeros for the rows that it does not have.
   int64_t rows = rule.add(table.getDimSize(0), Kind::Reduction, ReduceKind::Sum);
-  int64_t blocks = rule.add(table.getDimSize(1));
+  // Pieces of a row would be pieces of the whole table, where the table is whole; rows that were read are divided
+  // instead.
+  int64_t blocks = rule.add(table.getDimSize(1), Kind::Blocked);
   int64_t inBlock = rule.add(elementsOfBlock(getFormat()), Kind::Blocked);
   int64_t bytes = rule.add(table.getDimSize(2), Kind::Blocked);
   FactorRule::TensorFactors result = indices;
