@@ -61,7 +61,39 @@ const HttpHeaders& PageHeaders() {
 }  // namespace
 
 Service::Service(const ServedModel& model, Engine* engine, ServiceOptions options)
-    : model_(model), engine_(engine), options_(std::move(options)) {}
+    : model_(model), engine_(engine), options_(std::move(options)), thread_([this] { Work(); }) {}
+
+Service::~Service() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Service::Later(std::function<void()> work) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    work_.push_back(std::move(work));
+  }
+  changed_.notify_all();
+}
+
+void Service::Work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return ends_ || !work_.empty(); });
+    if (ends_) return;
+    {
+      const std::function<void()> work = std::move(work_.front());
+      work_.pop_front();
+      lock.unlock();
+      work();
+    }
+    lock.lock();
+  }
+}
 
 bool Service::AllowOrigin(HttpExchange& exchange) const {
   if (options_.cors_origins.empty()) return false;
@@ -134,8 +166,8 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   if (path == "/metrics")
     return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts(), latencies_->values()));
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
-  if (path == "/tokenize") return Tokenize(*exchange);
-  Complete(exchange, record, path == "/v1/chat/completions");
+  if (path == "/tokenize") return Later([this, exchange] { Tokenize(*exchange); });
+  Later([this, exchange, record, chat = path == "/v1/chat/completions"] { Complete(exchange, record, chat); });
 }
 
 std::variant<std::vector<int32_t>, ApiError> Service::Encode(const ApiRequest& request, bool chat) const {

@@ -4,9 +4,13 @@
 // The paths of the server: OpenAI's API over an engine, and what whoever runs it asks.
 
 #include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -44,14 +48,20 @@ class Service {
  public:
   // Model and engine outlive the service.
   Service(const ServedModel& model, Engine* engine, ServiceOptions options);
+  // Drops requests that are not yet read. Before the server is destroyed, and no request comes meanwhile.
+  ~Service();
 
-  // Of HttpServer.
+  // Of HttpServer. Requests with a text are read on a thread of the service's own: a long one takes seconds, in which
+  // the answers of others are written.
   void Handle(const std::shared_ptr<HttpExchange>& exchange);
 
   // From now on /ready says no: a balancer sends nothing more.
   void SetDraining() { draining_ = true; }
 
  private:
+  // Does work on the service's thread, in the order of the calls.
+  void Later(std::function<void()> work);
+  void Work();
   bool MayUse(const HttpRequest& request) const;
   // Lets scripts of allowed origins read the reply. True where the request only asks whether they may.
   bool AllowOrigin(HttpExchange& exchange) const;
@@ -69,6 +79,11 @@ class Service {
   std::atomic<bool> draining_ = false;
   std::atomic<uint64_t> requests_ = 0;
   const std::shared_ptr<Latencies> latencies_ = std::make_shared<Latencies>();
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  bool ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace bowline::serve

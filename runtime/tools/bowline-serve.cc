@@ -382,6 +382,7 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
   server->Run();
   signals.Stop();
   broken.Handle(nullptr);
+  service.reset();
   return broken.status();
 }
 

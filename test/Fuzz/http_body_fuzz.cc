@@ -1,10 +1,12 @@
 // Any bytes as the body of each request that has one: a reply of JSON, or a stream of events that ends.
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -114,6 +116,7 @@ class Exchange : public HttpExchange {
     ended_ = true;
   }
   void OnDisconnect(std::function<void()> gone) override { gone_ = std::move(gone); }
+  void OnComplete(std::function<void(int, bool)> done) override { done_ = std::move(done); }
 
   // A complete reply; then the client leaves.
   void Finish() {
@@ -123,12 +126,14 @@ class Exchange : public HttpExchange {
       Require(event == "[DONE]" || nlohmann::json::accept(event));
     }
     if (gone_) std::exchange(gone_, nullptr)();
+    if (done_) std::exchange(done_, nullptr)(replied_ ? 400 : 200, streams_);
   }
 
  private:
   bool replied_ = false, streams_ = false, ended_ = false;
   std::string written_;
   std::function<void()> gone_;
+  std::function<void(int, bool)> done_;
 };
 
 // A model whose engine mirrors prompts.
@@ -148,12 +153,17 @@ class Fixture {
       if (absl::StrContains(text, '~')) return absl::InvalidArgumentError("the template refuses '~'");
       return text;
     };
-    service_ = std::make_unique<Service>(model_, &engine_, ServiceOptions());
+    ServiceOptions options;
+    options.log = [](const std::string& line) { Require(nlohmann::json::accept(line)); };
+    service_ = std::make_unique<Service>(model_, &engine_, std::move(options));
   }
 
   void Post(const std::string& path, const std::string& body) {
     const auto exchange = std::make_shared<Exchange>(path, body);
     service_->Handle(exchange);
+    // The service has it until it did all for the request.
+    while (exchange.use_count() > 1) std::this_thread::yield();
+    std::atomic_thread_fence(std::memory_order_acquire);
     exchange->Finish();
   }
 

@@ -86,9 +86,10 @@ class ServiceTest : public ::testing::Test {
 
   void TearDown() override {
     if (opened_.has_value()) opened_->set_value();
-    engine_.reset();
     server_->Stop();
     thread_.join();
+    service_.reset();
+    engine_.reset();
   }
 
   // Nothing is generated until the gate opens.

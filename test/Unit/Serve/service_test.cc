@@ -173,6 +173,22 @@ TEST_F(ServiceTest, AFullQueueSaysTryAgainAndCancelledRequestsLeaveNothing) {
   EXPECT_EQ(counts.stopped + counts.cancelled, 2u);
 }
 
+TEST_F(ServiceTest, ALongTextIsReadBesideOtherReplies) {
+  Start();
+  std::promise<void> opened;
+  model_.render = [gate = opened.get_future().share()](const nlohmann::ordered_json&) -> absl::StatusOr<std::string> {
+    gate.wait();
+    return "ab";
+  };
+  HttpClient chats(server_->port()), asks(server_->port());
+  const Json messages = {{{"role", "user"}, {"content", "hi"}}};
+  chats.SendPost("/v1/chat/completions", Json{{"messages", messages}}.dump(), "Connection: close\r\n");
+  asks.SendGet("/health");
+  EXPECT_THAT(asks.ReadReply(), HasSubstr("ok"));
+  opened.set_value();
+  EXPECT_EQ(BodyOf(chats.ReadAll())["choices"][0]["message"]["content"], "ba");
+}
+
 TEST_F(ServiceTest, AFailureIsTheClientsToSee) {
   Start();
   const std::string reply = Post("/v1/completions", {{"prompt", "!"}});
