@@ -227,9 +227,11 @@ class Exchange : public HttpExchange {
     });
   }
   void OnComplete(std::function<void(int, bool)> done) override {
-    Post([done = std::move(done), number = number_](Connection& connection) mutable {
-      connection.OnComplete(number, std::move(done));
-    });
+    // At once on the server's thread: what it posts there would come behind a reply of another thread.
+    asio::dispatch(connection_->executor(),
+                   [connection = connection_, done = std::move(done), number = number_]() mutable {
+                     connection->OnComplete(number, std::move(done));
+                   });
   }
 
  private:

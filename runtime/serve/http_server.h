@@ -54,7 +54,8 @@ class HttpExchange {
   // `gone` runs once, on the server's thread, when the client leaves before the reply is complete.
   virtual void OnDisconnect(std::function<void()> gone) = 0;
   // `done` runs once, on the server's thread, when the reply is given to the connection whole, or when the client left
-  // before (complete: false), with the reply's status; 0 where there was none. Before Reply or BeginStream.
+  // before (complete: false), with the reply's status; 0 where there was none. From the handler alone, before it gives
+  // the exchange to another thread.
   virtual void OnComplete(std::function<void(int status, bool complete)> done) = 0;
 
  protected:

@@ -16,7 +16,7 @@ double Milliseconds(ServeClock::duration time) {
   return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) / 1e3;
 }
 
-const char* NameOf(FinishReason reason) {
+const char* EndNameOf(FinishReason reason) {
   switch (reason) {
     case FinishReason::kStop:
       return "stop";
@@ -94,7 +94,7 @@ std::string RequestRecord::Json(int status, bool complete) const {
   if (!id_.empty()) {
     OrderedJson reasons = OrderedJson::array();
     for (const Answer& answer : answers_) {
-      reasons.push_back(answer.ended.has_value() ? OrderedJson(NameOf(*answer.ended)) : OrderedJson(nullptr));
+      reasons.push_back(answer.ended.has_value() ? OrderedJson(EndNameOf(*answer.ended)) : OrderedJson(nullptr));
     }
     record["id"] = id_;
     record["prompt_tokens"] = prompt_tokens_;

@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -37,14 +39,31 @@ int64_t Now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr absl::string_view kModels = "/v1/models/", kOneModel = "/v1/models/{model}";
+
 // The paths that there are, with their methods.
 struct Path {
   absl::string_view method, path;
 };
-constexpr Path kPaths[] = {
-    {"GET", "/v1/models"}, {"POST", "/v1/chat/completions"}, {"POST", "/v1/completions"}, {"POST", "/tokenize"},
-    {"GET", "/"},          {"GET", "/openapi.json"},         {"GET", "/health"},          {"GET", "/ready"},
-    {"GET", "/metrics"}};
+constexpr Path kPaths[] = {{"GET", "/v1/models"},       {"GET", kOneModel},    {"POST", "/v1/chat/completions"},
+                           {"POST", "/v1/completions"}, {"POST", "/tokenize"}, {"GET", "/"},
+                           {"GET", "/openapi.json"},    {"GET", "/health"},    {"GET", "/ready"},
+                           {"GET", "/metrics"}};
+
+// The text that a part of a path stands for; what is no code of a byte stays.
+std::string Unescaped(absl::string_view part) {
+  std::string text;
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == '%' && i + 2 < part.size() && absl::ascii_isxdigit(part[i + 1]) &&
+        absl::ascii_isxdigit(part[i + 2])) {
+      text += absl::HexStringToBytes(part.substr(i + 1, 2));
+      i += 2;
+    } else {
+      text += part[i];
+    }
+  }
+  return text;
+}
 
 // The page uses nothing but itself and this server.
 const HttpHeaders& PageHeaders() {
@@ -138,7 +157,9 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   const absl::string_view path = request.path;
   absl::string_view method = request.method;
   if (method == "HEAD") method = "GET";
-  const auto* known = std::find_if(std::begin(kPaths), std::end(kPaths), [&](const Path& p) { return p.path == path; });
+  const bool one_model = absl::StartsWith(path, kModels) && path.size() > kModels.size();
+  const auto* known = std::find_if(std::begin(kPaths), std::end(kPaths),
+                                   [&](const Path& p) { return p.path == (one_model ? kOneModel : path); });
   if (known == std::end(kPaths)) {
     return Refuse(*exchange, ErrorOf(404,
                                      absl::StrCat("there is no '", path, "'; there are ",
@@ -166,6 +187,7 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   if (path == "/metrics")
     return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts(), latencies_->values()));
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
+  if (one_model) return DescribeModel(*exchange, Unescaped(path.substr(kModels.size())));
   if (path == "/tokenize") return Later([this, exchange] { Tokenize(*exchange); });
   Later([this, exchange, record, chat = path == "/v1/chat/completions"] { Complete(exchange, record, chat); });
 }
@@ -196,8 +218,7 @@ std::variant<std::vector<int32_t>, ApiError> Service::Encode(const ApiRequest& r
 
 std::variant<Generation, ApiError> Service::Plan(const ApiRequest& request, bool chat) const {
   if (!request.model.empty() && request.model != model_.name) {
-    return ErrorOf(404, absl::StrCat("there is no model '", request.model, "'; there is '", model_.name, "'"),
-                   "model_not_found", "model");
+    return NoModel(request.model);
   }
   auto encoded = Encode(request, chat);
   if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
@@ -288,14 +309,27 @@ void Service::Tokenize(HttpExchange& exchange) const {
                  OrderedJson{{"count", ids->size()}, {"max_model_len", model_.context}, {"tokens", *ids}}.dump());
 }
 
+OrderedJson Service::Model() const {
+  return {{"id", model_.name},
+          {"object", "model"},
+          {"created", model_.created},
+          {"owned_by", "bowline"},
+          {"max_model_len", model_.context}};
+}
+
 std::string Service::Models() const {
-  const OrderedJson model = {{"id", model_.name},
-                             {"object", "model"},
-                             {"created", model_.created},
-                             {"owned_by", "bowline"},
-                             {"max_model_len", model_.context}};
-  return OrderedJson{{"object", "list"}, {"data", OrderedJson::array({model})}}.dump(
+  return OrderedJson{{"object", "list"}, {"data", OrderedJson::array({Model()})}}.dump(
       -1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+void Service::DescribeModel(HttpExchange& exchange, const std::string& name) const {
+  if (name != model_.name) return Refuse(exchange, NoModel(name));
+  exchange.Reply(200, kJson, Model().dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+}
+
+ApiError Service::NoModel(const std::string& name) const {
+  return ErrorOf(404, absl::StrCat("there is no model '", name, "'; there is '", model_.name, "'"), "model_not_found",
+                 "model");
 }
 
 }  // namespace bowline::serve

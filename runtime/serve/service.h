@@ -71,7 +71,10 @@ class Service {
   // What an engine is to do for the request, but for who takes the tokens; with defaults of the model.
   std::variant<Generation, ApiError> Plan(const ApiRequest& request, bool chat) const;
   void Tokenize(HttpExchange& exchange) const;
+  OrderedJson Model() const;
   std::string Models() const;
+  void DescribeModel(HttpExchange& exchange, const std::string& name) const;
+  ApiError NoModel(const std::string& name) const;
 
   const ServedModel& model_;
   Engine* const engine_;

@@ -302,7 +302,7 @@ TEST_F(ServiceAnswersTest, TheOpenApiFileHasTheFieldsThatAreHonoured) {
   }
   std::vector<std::string> paths;
   for (const auto& [path, methods] : file["paths"].items()) paths.push_back(path);
-  EXPECT_EQ(paths.size(), 9u);
+  EXPECT_EQ(paths.size(), 10u);
   for (const std::string& path : paths) {
     const bool post = file["paths"][path].contains("post");
     EXPECT_THAT(Get(path, "", post ? "GET" : "POST"), StartsWith("HTTP/1.1 405 ")) << path;

@@ -249,6 +249,12 @@ TEST_F(ServiceTest, ListsModelsAndCounts) {
   HttpClient client(server_->port());
   client.SendGet("/v1/models");
   EXPECT_EQ(BodyOf(client.ReadReply())["data"][0]["id"], "mirror");
+  client.SendGet("/v1/models/m%69rror");
+  EXPECT_EQ(BodyOf(client.ReadReply())["id"], "mirror");
+  client.SendGet("/v1/models/other%2Fone%");
+  const std::string missing = client.ReadReply();
+  EXPECT_THAT(missing, StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(missing, HasSubstr("there is no model 'other/one%'; there is 'mirror'"));
   Post("/v1/completions", {{"prompt", "ab"}});
   client.SendGet("/metrics");
   const std::string metrics = client.ReadReply();
