@@ -64,6 +64,39 @@ static int64_t findJoinedHeads(Value activations) {
   return headsOf(after, before);
 }
 
+/// The other operand that has the factor; null if there is none.
+static OpOperand *findOther(const graph::FactorRule &rule, OpOperand &operand, int64_t factor) {
+  for (OpOperand &other : operand.getOwner()->getOpOperands())
+    if (&other != &operand && graph::hasFactor(rule.operands[other.getOperandNumber()], factor))
+      return &other;
+  return nullptr;
+}
+
+/// How an operation projects another operand by the matrix \p weight: one of its dimensions is summed over with that
+/// operand, and one is the result's alone. Nothing where it does something else.
+std::optional<TensorParallel::Use> TensorParallel::useBy(graph::Factored contraction, OpOperand &weight) {
+  if (contraction->getNumResults() != 1)
+    return std::nullopt;
+  graph::FactorRule rule = contraction.factorRule();
+  SmallVector<int64_t> inputs, outputs;
+  Value activations;
+  for (auto [dim, factors] : llvm::enumerate(rule.operands[weight.getOperandNumber()])) {
+    if (factors.size() != 1)
+      continue;
+    OpOperand *other = findOther(rule, weight, factors.front());
+    bool sums = rule.factors[factors.front()].kind == graph::FactorRule::Kind::Reduction;
+    if (sums && other) {
+      inputs.push_back(static_cast<int64_t>(dim));
+      activations = other->get();
+    } else if (!sums && !other && graph::hasFactor(rule.results[0], factors.front())) {
+      outputs.push_back(static_cast<int64_t>(dim));
+    }
+  }
+  if (inputs.size() != 1 || outputs.size() != 1)
+    return std::nullopt;
+  return Use{inputs.front(), outputs.front(), findJoinedHeads(activations), findHeads(contraction->getResult(0))};
+}
+
 TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)
     : module(module), axis(axis.str()), ranks(ranks) {
   findUses();
@@ -81,32 +114,24 @@ void TensorParallel::findUses(graph::FuncOp function) {
     if (StringRef name = parameterOf(param); !name.empty())
       own.try_emplace(name, use);
   };
-  // By name: which of a weight's dimensions are its input and its output, this contraction says; weights of others have
-  // no role in the table.
-  function.walk([&](graph::DotGeneralOp dot) {
-    auto noteWeight = [&](Value weight, ArrayRef<int64_t> contracted, ArrayRef<int64_t> free, Value activations) {
-      if (contracted.size() == 1 && free.size() == 1)
-        note(weight, Use{contracted.front(), free.front(), findJoinedHeads(activations), findHeads(dot.getResult())});
-    };
-    noteWeight(dot.getLhs(), dot.getLhsContract(), dot.getLhsFree(), dot.getRhs());
-    noteWeight(dot.getRhs(), dot.getRhsContract(), dot.getRhsFree(), dot.getLhs());
-  });
-  // By name: a matrix in blocks of bits is [output, blocks of the input, bytes of a block].
-  function.walk([&](graph::QuantizedDotOp dot) {
-    note(dot.getMatrix(), Use{1, 0, findJoinedHeads(dot.getLhs()), findHeads(dot.getResult())});
+  function.walk([&](graph::Factored contraction) {
+    for (OpOperand &weight : contraction->getOpOperands())
+      if (StringRef name = parameterOf(weight.get()); !name.empty())
+        if (std::optional<Use> use = useBy(contraction, weight))
+          own.try_emplace(name, *use);
   });
   // By name: a bias is a vector that is repeated along rows, which is this operation.
   function.walk([&](graph::BroadcastOp bias) {
     if (cast<RankedTensorType>(bias.getInput().getType()).getRank() == 1)
       note(bias.getInput(), Use{std::nullopt, 0, 0, findHeads(bias.getResult())});
   });
-  // By name: rows of a table are looked up by these operations alone.
-  auto noteTable = [&](Value table) {
-    if (StringRef name = parameterOf(table); !name.empty())
+  function.walk([&](Operation *op) {
+    // By name: rows of a table are looked up by these operations alone, whose first operand it is.
+    if (!isa<graph::GatherOp, graph::QuantizedGatherOp>(op))
+      return;
+    if (StringRef name = parameterOf(op->getOperand(0)); !name.empty())
       tables.insert(name);
-  };
-  function.walk([&](graph::GatherOp gather) { noteTable(gather.getTable()); });
-  function.walk([&](graph::QuantizedGatherOp gather) { noteTable(gather.getTable()); });
+  });
   for (const auto &entry : own)
     if (auto [known, isNew] = uses.try_emplace(entry.first(), entry.second); !isNew && known->second != entry.second)
       ambiguous.insert(entry.first());

@@ -71,6 +71,7 @@ private:
     bool operator==(const Use &) const = default;
   };
 
+  static std::optional<Use> useBy(graph::Factored contraction, mlir::OpOperand &weight);
   void findUses();
   void findUses(graph::FuncOp function);
   const Use *findUse(graph::ParamOp param) const;
