@@ -76,7 +76,7 @@ bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
 	@scripts/bench-scale.py
 
-bench-serve-peers: configure  ## Measure serving beside llama.cpp, ik_llama.cpp and OpenVINO GenAI, installed into build/serve-peers (an hour; QUICK=1: 5 minutes)
+bench-serve-peers: configure  ## Measure serving beside llama.cpp, ik_llama.cpp, OpenVINO GenAI and vLLM, installed into build/serve-peers (an hour; QUICK=1: 5 minutes)
 	@scripts/install-packages.sh --list scripts/serve-demo-packages.txt
 	@cmake --build --preset release --target bowline-compile bowline-serve
 	@scripts/bench-serve-peers.py $(if $(QUICK),--quick)

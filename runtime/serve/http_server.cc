@@ -222,19 +222,23 @@ class Exchange : public HttpExchange {
     Post([number = number_](Connection& connection) { connection.EndStream(number); });
   }
   void OnDisconnect(std::function<void()> gone) override {
-    Post([gone = std::move(gone), number = number_](Connection& connection) mutable {
+    AtOnce([gone = std::move(gone), number = number_](Connection& connection) mutable {
       connection.OnDisconnect(number, std::move(gone));
     });
   }
   void OnComplete(std::function<void(int, bool)> done) override {
-    // At once on the server's thread: what it posts there would come behind a reply of another thread.
-    asio::dispatch(connection_->executor(),
-                   [connection = connection_, done = std::move(done), number = number_]() mutable {
-                     connection->OnComplete(number, std::move(done));
-                   });
+    AtOnce([done = std::move(done), number = number_](Connection& connection) mutable {
+      connection.OnComplete(number, std::move(done));
+    });
   }
 
  private:
+  // At once on the server's thread: what it posts there would come behind what other threads posted meanwhile.
+  template <typename Function>
+  void AtOnce(Function function) {
+    asio::dispatch(connection_->executor(),
+                   [connection = connection_, function = std::move(function)]() mutable { function(*connection); });
+  }
   template <typename Function>
   void Post(Function function) {
     asio::post(connection_->executor(),

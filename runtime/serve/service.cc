@@ -91,10 +91,16 @@ Service::~Service() {
   thread_.join();
 }
 
-void Service::Later(std::function<void()> work) {
+void Service::Later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> read) {
+  // A body of this size is read within some milliseconds.
+  constexpr size_t kShort = size_t{16} << 10;
+  const auto gone = std::make_shared<std::atomic<bool>>(false);
+  exchange->OnDisconnect([gone] { *gone = true; });
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    work_.push_back(std::move(work));
+    (exchange->request().body.size() <= kShort ? short_ : long_).push_back([gone, read = std::move(read)] {
+      if (!*gone) read();
+    });
   }
   changed_.notify_all();
 }
@@ -102,11 +108,12 @@ void Service::Later(std::function<void()> work) {
 void Service::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ends_ || !work_.empty(); });
+    changed_.wait(lock, [&] { return ends_ || !short_.empty() || !long_.empty(); });
     if (ends_) return;
     {
-      const std::function<void()> work = std::move(work_.front());
-      work_.pop_front();
+      std::deque<std::function<void()>>& waiting = short_.empty() ? long_ : short_;
+      const std::function<void()> work = std::move(waiting.front());
+      waiting.pop_front();
       lock.unlock();
       work();
     }
@@ -188,8 +195,9 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
     return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts(), latencies_->values()));
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
   if (one_model) return DescribeModel(*exchange, Unescaped(path.substr(kModels.size())));
-  if (path == "/tokenize") return Later([this, exchange] { Tokenize(*exchange); });
-  Later([this, exchange, record, chat = path == "/v1/chat/completions"] { Complete(exchange, record, chat); });
+  if (path == "/tokenize") return Later(exchange, [this, exchange] { Tokenize(*exchange); });
+  Later(exchange,
+        [this, exchange, record, chat = path == "/v1/chat/completions"] { Complete(exchange, record, chat); });
 }
 
 std::variant<std::vector<int32_t>, ApiError> Service::Encode(const ApiRequest& request, bool chat) const {

@@ -59,8 +59,9 @@ class Service {
   void SetDraining() { draining_ = true; }
 
  private:
-  // Does work on the service's thread, in the order of the calls.
-  void Later(std::function<void()> work);
+  // Reads a request on the service's thread, where its client is there until then: short ones first, others in the
+  // order of the calls.
+  void Later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> read);
   void Work();
   bool MayUse(const HttpRequest& request) const;
   // Lets scripts of allowed origins read the reply. True where the request only asks whether they may.
@@ -84,7 +85,7 @@ class Service {
   const std::shared_ptr<Latencies> latencies_ = std::make_shared<Latencies>();
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
+  std::deque<std::function<void()>> short_, long_;  // requests that wait to be read
   bool ends_ = false;
   std::thread thread_;
 };

@@ -90,7 +90,8 @@ constexpr std::pair<const char*, const char*> kCompileFlags[] = {
     {"--max-context", "Tokens of a request, at most: prompt and answer together [the model's, at most 8192]"},
     {"--max-batch", "Requests that are computed side by side, at most [64]"},
     {"--dtype", "What is computed in: f32, bf16 or f16 [f32]"},
-    {"--weights-dtype", "Weights that a GGUF file has in blocks of bits: as-stored, or the type of --dtype [as-stored]"},
+    {"--weights-dtype",
+     "Weights that a GGUF file has in blocks of bits: as-stored, or the type of --dtype [as-stored]"},
     {"--kv-dtype", "Elements of the cache of keys and values: f32, bf16, f16 or int8 [f32]"},
     {"--kv-memory",
      "Bytes of that cache, as 2GiB [a quarter of the memory that is available, within what --max-batch needs]"},
@@ -450,7 +451,7 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
 
 int Main(int argc, char** argv) {
   PrepareSignals(kTool);
-  CLI::App app("Serves a plan by OpenAI's API.", kTool);
+  CLI::App app("Serves a model or a plan by OpenAI's API.", kTool);
   app.footer(kFooter);
   ServeOptions o;
   app.add_option("MODEL", o.plan,

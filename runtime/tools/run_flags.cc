@@ -74,7 +74,7 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator driver(CheckDriver, "");
   const CLI::Validator top_p(CheckTopP, "P");
   const CLI::Validator top_k(CheckTopK, "K");
-  app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains or generates")
+  app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains, generates or serves")
       ->required();
   app.add_option(
       "--weights", o.weights,
@@ -188,7 +188,7 @@ namespace {
 
 // What plans need that continue a text.
 absl::Status CheckPrompt(const RunOptions& o) {
-  BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR or --weights MODEL.gguf"));
   BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty() || !o.prompt_tokens.empty(),
                                   "generation needs --prompt TEXT, which is not empty, or --prompt-tokens 1,2,3"));
   return Require(o.prompt.empty() || o.prompt_tokens.empty(),

@@ -130,9 +130,9 @@ absl::Status TokenizeText(const TokenizeOptions& options) {
   BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"TEXT", options.text}}, {{"-o", options.output}}));
   if (options.tokenizer == "bytes") return TokenizeBytes(options);
   std::error_code ignored;
-  if (!std::filesystem::is_directory(options.tokenizer, ignored)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--tokenizer '", options.tokenizer, "' is neither bytes nor a directory with tokenizer.json"));
+  if (!std::filesystem::exists(options.tokenizer, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--tokenizer '", options.tokenizer, "' is neither bytes nor a GGUF file or a directory with tokenizer.json"));
   }
   return TokenizeByVocabulary(options);
 }

@@ -2,6 +2,7 @@
 """Greedy tokens of served models are those that test/oracle/make_greedy.py recorded from f64, in whatever steps they are
 computed: alone and side by side, with prompts whole and in parts, with shared beginnings, with too few blocks."""
 
+import array
 import concurrent.futures
 import http.client
 import json
@@ -131,6 +132,18 @@ class GreedyServing(GreedyTest):
             port = self.serve("--max-batch", 3, "--buckets", buckets)
             for at_once in (1, 3):
                 self.expect_all(port, f"{at_once} at once in steps of {buckets} tokens", at_once)
+
+    def test_tokens_of_a_text_for_training(self):
+        text, data = self.folder / "text", self.folder / "text.bin"
+        said = "".join(self.pieces[token] for token in self.lines[0]["prompt"][1:]).replace("\u2581", " ").lstrip()
+        text.write_text(said)
+        tools.succeed("bowline-data", "tokenize", text, "--tokenizer", self.model, "-o", data)
+        tokens = list(array.array("H", data.read_bytes()[1024:]))
+        port = self.serve("--max-batch", 1, "--buckets", "1,16", "--kv-blocks", 64)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=tools.TIMEOUT_SECONDS)
+        connection.request("POST", "/tokenize", json.dumps({"prompt": said, "add_special_tokens": False}))
+        self.assertEqual(tokens, json.loads(connection.getresponse().read())["tokens"])
+        connection.close()
 
     def test_requests_that_give_their_blocks_back(self):
         # One request of 80 tokens fits, and eight of them do not.

@@ -115,7 +115,7 @@ TEST_F(BowlineDataTest, TokenizeBadInputLeavesNoFile) {
       {"tokenize $D/t --tokenizer bytes -o /dev/null", "no regular file"},
       {"tokenize $D/t --tokenizer bytes -o $D/t", "-o and TEXT name the same file, '.*/t', which would be overwritten"},
       {"tokenize - --tokenizer bytes -o $D/t < $D/t", "-o and TEXT name the same file"},
-      {"tokenize $D/t --tokenizer words -o $D/d.bin", "'words' is neither bytes nor a directory"},
+      {"tokenize $D/t --tokenizer words -o $D/d.bin", "'words' is neither bytes nor a GGUF file or a directory"},
       {"tokenize $D/t --tokenizer $D -o $D/d.bin", "tokenizer.json': No such file"},
       {"tokenize $D/t -o $D/d.bin", "--tokenizer is required"},
       {"tokenize $D/t --tokenizer bytes", "--output is required"},
