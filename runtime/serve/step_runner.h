@@ -59,7 +59,7 @@ class StepRunner {
   CacheShape shape_;
   int64_t vocabulary_ = 0;
   std::vector<Step> steps_;  // by tokens, ascending
-  // What is written to ports and read from them.
+  // The values that are written to ports and read from them.
   std::vector<float> temperature_, top_p_, logprobs_, likely_logprobs_;
   std::vector<int32_t> top_k_, seeds_, wanted_, tokens_, likely_;
 };

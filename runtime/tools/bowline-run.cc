@@ -138,7 +138,7 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
   if (launch.ranks > 1) {
     absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
     if (status.ok()) status = WriteTrace(options, suffix);
-    // Who started these processes may not say whose output a line is.
+    // A launcher may not say which rank printed a line.
     return spawned_listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank));
   }
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));

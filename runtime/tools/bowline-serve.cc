@@ -293,7 +293,7 @@ absl::Status CheckOptions(ServeOptions& options) {
       "'", options.plan, "' is a plan, which has no weights; give --weights, a GGUF file or a Hugging Face directory"));
 }
 
-// What a server has beside its plan.
+// The files that a server reads beside its plan.
 struct ServerFiles {
   serve::ModelFiles model;
   std::vector<std::string> keys;
@@ -427,7 +427,7 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
     }
     signals.Start(options.drain_timeout_s);
     const absl::Status status = RunAsProcess(options, launch, listener.value_or(-1), ComparedOptions(app), run_process);
-    // Who started these processes may not say whose output a line is.
+    // A launcher may not say which rank printed a line.
     BOWLINE_RETURN_IF_ERROR(listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
     return 0;
   }

@@ -71,7 +71,9 @@ uint64_t RanksOf(const std::vector<CompileFlag>& flags) {
     for (const absl::string_view axis : absl::StrSplit(value, ',')) {
       const std::vector<absl::string_view> parts = absl::StrSplit(axis, '=');
       uint32_t size = 0;
-      if (absl::SimpleAtoi(parts.back(), &size) && size > 0) ranks *= size;
+      // Far more than any plan has, and far from an overflow.
+      constexpr uint64_t kMost = uint64_t{1} << 24;
+      if (absl::SimpleAtoi(parts.back(), &size) && size > 0) ranks = std::min(ranks * size, kMost);
     }
   }
   return ranks;

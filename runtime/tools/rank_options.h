@@ -58,8 +58,8 @@ absl::Status CheckOptionsOfOneRank(const RankOptions& options);
 // kFailedPrecondition unless the plan is for as many ranks as `launch` says that there are.
 absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch);
 
-// What would be wrong with --nproc on each of the ranks that it starts: kInvalidArgument when this process is a rank
-// itself; the errors of CheckRankCount and ParseLinks.
+// Finds what would be wrong with --nproc on each of the ranks that it starts: kInvalidArgument when this process is a
+// rank itself; the errors of CheckRankCount and ParseLinks.
 absl::Status CheckSpawn(const LoadedPlan& plan, const RankOptions& options);
 
 }  // namespace bowline

@@ -167,7 +167,7 @@ void spoilCaches(Session &session) {
     WriteTensor(session, cache, std::vector<uint8_t>(cache.bytes, 0xff));
 }
 
-/// What one head of one token has in a cache in int8.
+/// A row of a cache in int8: the values of one head of one token.
 struct Int8Row {
   float scale = 0;
   std::vector<int8_t> elements;

@@ -137,6 +137,8 @@ class ServeRanks(tools.ToolTest):
         self.refuse("leave out --timeout", self.compile("one.plan"), *weights, "--timeout", 3)
         self.refuse("--nproc starts all ranks", plan, *weights, "--nproc", 2, "--rank", 0)
         self.refuse("which --mode serve does not divide", self.weights, "--mesh", "dp=2")
+        # A product of ranks beyond 64 bits.
+        self.refuse("--mesh", self.weights, "--mesh", "a=65536,b=65536,c=65536,d=65536")
 
 
 if __name__ == "__main__":

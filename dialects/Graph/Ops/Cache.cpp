@@ -289,7 +289,7 @@ DictionaryAttr CacheWriteOp::kernelConfig(bool) {
   return config.get();
 }
 
-/// What a kernel says of its format; null where it has none.
+/// The format in a kernel's configuration; null where it has none.
 static StringAttr formatOf(Builder &builder, const KernelUse &use) {
   StringRef format = use.text("format");
   return format.empty() ? StringAttr() : builder.getStringAttr(format);

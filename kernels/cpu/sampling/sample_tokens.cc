@@ -10,7 +10,7 @@
 namespace bowline::kernels {
 namespace {
 
-// What is wanted of all rows, and where results go.
+// The operands of all rows, and the places of their results.
 struct Arguments {
   explicit Arguments(absl::Span<void* const> x)
       : logits(static_cast<const float*>(x[0])),
