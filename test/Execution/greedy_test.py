@@ -7,9 +7,9 @@ import concurrent.futures
 import http.client
 import json
 import re
-import subprocess
 import unittest
 
+import served_model
 import stories260k
 import tools
 
@@ -75,15 +75,7 @@ class GreedyServing(GreedyTest):
 
     def serve(self, *flags):
         """The port of a server."""
-        server = subprocess.Popen([tools.tool("bowline-serve"), self.compile(self.model, *flags), "--weights", self.model,
-                                   "--port", "0"], stderr=subprocess.PIPE, text=True)
-        self.addCleanup(server.stderr.close)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        line = server.stderr.readline()
-        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
-        self.assertIsNotNone(found, line)
-        return int(found[1])
+        return served_model.start(self, self.compile(self.model, *flags), "--weights", self.model)[1]
 
     def ask(self, port, line):
         """The texts of the tokens that a server gives for a prompt of ids."""

@@ -28,15 +28,7 @@ class Serve(tools.ToolTest):
 
     def serve(self, *flags, plan=None):
         """A server that is ready, and its port."""
-        server = subprocess.Popen([tools.tool("bowline-serve"), plan or self.plan, "--weights", self.weights, "--port", "0",
-                                   *map(str, flags)], stderr=subprocess.PIPE, text=True)
-        self.addCleanup(server.stderr.close)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        line = server.stderr.readline()
-        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
-        self.assertIsNotNone(found, line)
-        return server, int(found[1])
+        return served_model.start(self, plan or self.plan, "--weights", self.weights, *flags)
 
     def ask(self, port, path, body=None, **headers):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=tools.TIMEOUT_SECONDS)

@@ -1,6 +1,8 @@
 """A model that can be served: weights of a few steps of training, a tokenizer and a chat template."""
 
 import json
+import re
+import subprocess
 
 import tools
 
@@ -37,3 +39,16 @@ def write_model(folder):
                   "merges": []}}))
     (weights / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>", "chat_template": TEMPLATE}))
     return weights
+
+
+def start(test, *arguments):
+    """A server that is ready, which ends with the test, and its port."""
+    server = subprocess.Popen([tools.tool("bowline-serve"), *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE,
+                              text=True)
+    test.addCleanup(server.stderr.close)
+    test.addCleanup(server.wait)
+    test.addCleanup(server.kill)
+    line = server.stderr.readline()
+    found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
+    test.assertIsNotNone(found, line)
+    return server, int(found[1])
