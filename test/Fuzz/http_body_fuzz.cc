@@ -115,24 +115,25 @@ class Exchange : public HttpExchange {
     Require(streams_ && !ended_);
     ended_ = true;
   }
-  void OnDisconnect(std::function<void()> gone) override { gone_ = std::move(gone); }
+  // The client leaves as soon as it has its answer. Nothing is kept: `gone` may own what owns this exchange.
+  void OnDisconnect(std::function<void()> gone) override {
+    if (replied_ || ended_) gone();
+  }
   void OnComplete(std::function<void(int, bool)> done) override { done_ = std::move(done); }
 
-  // A complete reply; then the client leaves.
+  // A complete reply.
   void Finish() {
     Require(replied_ != streams_ && streams_ == ended_);
     for (absl::string_view event : absl::StrSplit(written_, "\n\n", absl::SkipEmpty())) {
       Require(absl::ConsumePrefix(&event, "data: "));
       Require(event == "[DONE]" || nlohmann::json::accept(event));
     }
-    if (gone_) std::exchange(gone_, nullptr)();
     if (done_) std::exchange(done_, nullptr)(replied_ ? 400 : 200, streams_);
   }
 
  private:
   bool replied_ = false, streams_ = false, ended_ = false;
   std::string written_;
-  std::function<void()> gone_;
   std::function<void(int, bool)> done_;
 };
 
