@@ -49,8 +49,9 @@ class Recompute(tools.ToolTest):
         return lines, [(end / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")]
 
     def test_every_mode_learns_the_same(self):
-        for model in CONFIGS:
-            for flags in ([], ["--microbatches", "3"], ["--dtype", "bf16"]):
+        kinds = [[], ["--microbatches", "3"], ["--dtype", "bf16"]]
+        for number, model in enumerate(CONFIGS):
+            for flags in kinds if tools.NIGHTLY or number == 0 else kinds[1:2]:
                 with self.subTest(model=model, flags=flags):
                     plan, most, added = self.compile(model, *flags)
                     self.assertEqual(added, 0)
