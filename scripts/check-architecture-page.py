@@ -20,14 +20,14 @@ from typing import NamedTuple
 from markdown_tables import TableError, read_table
 
 PAGE = "docs/architecture.md"
-TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets")
+TOP_FOLDERS = ("checker", "compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets")
 PIPELINE = "compiler/Pipelines/Pipeline.cpp"
 PHASES = "dialects/Program/Phase.cpp"
 
 
 def folders_of(root: pathlib.Path) -> set[str]:
     """The folders that the page lists: those with a file somewhere below them."""
-    found = {"test"} | {"types"} & {path.name for path in root.iterdir()}
+    found = {"test"} | {"checker", "types"} & {path.name for path in root.iterdir()}
     for top in TOP_FOLDERS:
         for path in root.glob(f"{top}/*"):
             if path.is_dir() and path.name != "__pycache__" and any(below.is_file() for below in path.rglob("*")):

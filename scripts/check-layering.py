@@ -20,7 +20,7 @@ from typing import NamedTuple, Optional
 
 from markdown_tables import TableError, names_in, read_table
 
-TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets", "test", "types")
+TOP_FOLDERS = ("checker", "compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets", "test", "types")
 SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".cu", ".inc", ".td"}
 MAX_LINES = 600
 PAGE = "docs/architecture.md"

@@ -15,7 +15,7 @@ import re
 import sys
 from typing import NamedTuple, Optional
 
-TOP_FOLDERS = ("compiler", "dialects", "examples", "frontends", "kernels", "passes", "runtime", "targets", "test",
+TOP_FOLDERS = ("checker", "compiler", "dialects", "examples", "frontends", "kernels", "passes", "runtime", "targets", "test",
                "types")
 SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".inc"}
 

@@ -65,6 +65,7 @@ if $nightly; then
     "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED" \
     --also-on discrete --driver-seed "$BOWLINE_TEST_SEED"
   run_step "every wait of 20 plans" "$build/test/bin/deleted-waits"
+  run_step "changes of 9 plans" "$build/test/bin/plan-mutations" --count 1000
   # All that run plans, but those of memory and of errors of the cpu driver, and those that name their drivers.
   whole_runs='^(oracle|determinism|baselines|resume|recompute|packing|precision|processes'
   whole_runs+='|compiled-model-test|op-agreement-test|train-agreement-test|parallel-training-test'

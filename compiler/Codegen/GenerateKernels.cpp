@@ -8,10 +8,17 @@
 
 #include "compiler/Codegen/GenerateKernels.h"
 #include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Emit/EmitKernel.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Analysis/ModuleTarget.h"
+#include "runtime/plan/code_contract.h"
+
+#include "llvm/ADT/BitVector.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace bowline;
@@ -52,10 +59,42 @@ public:
     builder.setInsertionPointAfter(last);
     auto type = RankedTensorType::get({static_cast<int64_t>(image->size())}, builder.getI8Type());
     auto data = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(*image));
-    plan::ImageOp::create(builder, getOperation().getLoc(), codegen->imageFormat(), cast<ElementsAttr>(data));
+    auto made = plan::ImageOp::create(builder, getOperation().getLoc(), codegen->imageFormat(),
+                                      cast<ElementsAttr>(data), DenseI64ArrayAttr(), StringAttr());
+    if (failed(seal(made, *image)))
+      signalPassFailure();
   }
 
 private:
+  /// Writes down for which kernels the code was made.
+  LogicalResult seal(plan::ImageOp image, ArrayRef<char> data) {
+    FailureOr<ModuleTarget> target = ModuleTarget::of(getOperation());
+    if (failed(target))
+      return failure();
+    std::set<Digest> digests;
+    for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
+      if (!kernel.getSymbol())
+        continue;
+      FailureOr<std::unique_ptr<fbs::KernelT>> emitted = emitKernel(kernel);
+      if (failed(emitted))
+        return failure();
+      // The code takes the target's addresses. Nothing says so in the program yet: buffers come later.
+      for (auto [index, argument] : llvm::enumerate((*emitted)->arguments))
+        argument->alignment = target->argumentAlignment(kernel, index);
+      digests.insert(ContractOf(**emitted));
+    }
+    std::vector<fbs::ValueDigest> contracts;
+    SmallVector<int64_t> words;
+    for (const Digest &digest : digests) {
+      contracts.emplace_back(digest.low, digest.high);
+      words.append({static_cast<int64_t>(digest.low), static_cast<int64_t>(digest.high)});
+    }
+    auto *bytes = reinterpret_cast<const uint8_t *>(data.data());
+    image.setContracts(ArrayRef<int64_t>(words));
+    image.setHash(StringRef(ToHex(CodeHash({bytes, data.size()}, contracts))));
+    return success();
+  }
+
   void finishCache() {
     if (!options.cache)
       return;
@@ -78,6 +117,7 @@ private:
     if (failed(info))
       return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
     kernel.setInPlace(argumentPairs(kernel, function, *info));
+    setDependences(kernel, function);
     kernel.setSymbol(StringRef(info->symbol));
     if (info->grid) {
       SmallVector<int64_t> grid = {info->grid->blocks, info->grid->threads};
@@ -111,6 +151,48 @@ private:
       return kernel.emitOpError("has arguments of ")
              << type << ", but its body " << kernel.getBodyAttr() << " is " << function.getFunctionType();
     return success();
+  }
+
+  /// The arguments of the function from which a value is computed.
+  static BitVector argumentsOf(func::FuncOp function, Value value) {
+    BitVector arguments(function.getNumArguments());
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    SmallVector<Value> values = {value};
+    while (!values.empty()) {
+      Value next = values.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(next)) {
+        if (argument.getOwner() == &function.front())
+          arguments.set(argument.getArgNumber());
+        continue; // those of regions belong to an operation that was seen
+      }
+      Operation *op = next.getDefiningOp();
+      if (seen.insert(op).second)
+        op->walk([&](Operation *nested) { llvm::append_range(values, nested->getOperands()); });
+    }
+    return arguments;
+  }
+
+  /// Says of each argument that the code writes on which others it depends, where these are not all.
+  static void setDependences(plan::KernelOp kernel, func::FuncOp function) {
+    // An epilogue's first argument is the product of the kernel's first two.
+    unsigned shift = kernel.hasEpilogue() ? 1 : 0;
+    Builder builder(kernel.getContext());
+    SmallVector<Attribute> lists;
+    for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
+      BitVector arguments = argumentsOf(function, result.get());
+      if (auto rows = kernel.getValidRows())
+        arguments.set(rows->front());
+      if (arguments.all())
+        continue;
+      SmallVector<int64_t> list = {function.getNumArguments() + shift + result.getOperandNumber()};
+      if (kernel.hasEpilogue() && arguments.test(0))
+        list.push_back(0);
+      for (unsigned argument : arguments.set_bits())
+        list.push_back(argument + shift);
+      lists.push_back(builder.getDenseI64ArrayAttr(list));
+    }
+    if (!lists.empty())
+      kernel.setDependencesAttr(builder.getArrayAttr(lists));
   }
 
   /// Pairs of the kernel's arguments that may be the same bytes.

@@ -8,7 +8,7 @@
 
 #include "compiler/Driver/Compile.h"
 #include "absl/strings/str_join.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/StrategyRecord.h"

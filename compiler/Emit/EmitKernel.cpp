@@ -75,6 +75,14 @@ FailureOr<std::unique_ptr<fbs::KernelT>> bowline::emitKernel(plan::KernelOp op) 
     kernel->valid_rows->count = static_cast<uint32_t>(rows.front());
     kernel->valid_rows->arguments.assign(rows.begin() + 1, rows.end());
   }
+  if (ArrayAttr dependences = op.getDependencesAttr())
+    for (auto list : dependences.getAsRange<DenseI64ArrayAttr>()) {
+      ArrayRef<int64_t> arguments = list.asArrayRef();
+      auto dependence = std::make_unique<fbs::DependenceT>();
+      dependence->output = static_cast<uint32_t>(arguments.front());
+      dependence->inputs.assign(arguments.begin() + 1, arguments.end());
+      kernel->dependences.push_back(std::move(dependence));
+    }
   kernel->flops = op.getFlops().convertToDouble();
   kernel->bytes_moved = op.getBytesMoved().convertToDouble();
   return kernel;

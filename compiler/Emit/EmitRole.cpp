@@ -13,6 +13,7 @@
 #include "compiler/Emit/PlanTypes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "passes/Analysis/ModuleTarget.h"
+#include "runtime/base/sha256.h"
 
 #include <algorithm>
 #include <map>
@@ -127,6 +128,16 @@ private:
     return success();
   }
 
+  static void emitContracts(plan::ImageOp op, fbs::CodeT &code) {
+    ArrayRef<int64_t> words = op.getContracts().value_or(ArrayRef<int64_t>());
+    for (size_t i = 0; i < words.size(); i += 2)
+      code.contracts.emplace_back(words[i], words[i + 1]);
+    Sha256Digest hash;
+    if (!op.getHash() || !DigestFromHex({op.getHash()->data(), op.getHash()->size()}, &hash))
+      return;
+    code.hash = std::make_unique<fbs::Hash256>(flatbuffers::span<const uint8_t, 32>(hash.data(), 32));
+  }
+
   void emitImage() {
     auto image = std::make_unique<fbs::ImageT>();
     for (plan::ImageOp op : module.getOps<plan::ImageOp>()) {
@@ -135,6 +146,7 @@ private:
       if (auto target = op->getAttrOfType<StringAttr>(kCodeTargetAttr))
         code->target = target.str();
       code->data = expand(cast<DenseElementsAttr>(op.getData()));
+      emitContracts(op, *code);
       image->codes.push_back(std::move(code));
     }
     if (!image->codes.empty())

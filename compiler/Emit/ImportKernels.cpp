@@ -8,6 +8,7 @@
 
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/ImportRole.h"
+#include "runtime/base/sha256.h"
 #include "runtime/plan/plan_view.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -73,12 +74,16 @@ private:
 
   LogicalResult importImage(const fbs::ImageT &image) {
     for (const auto &code : image.codes) {
-      if (code->hash)
-        return emitError(builder.getUnknownLoc()) << "hashes of code cannot be expressed in the plan dialect yet";
       auto type = RankedTensorType::get({static_cast<int64_t>(code->data.size())}, builder.getI8Type());
       auto *bytes = reinterpret_cast<const char *>(code->data.data());
       auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, code->data.size()));
-      auto op = plan::ImageOp::create(builder, builder.getUnknownLoc(), code->format, cast<ElementsAttr>(value));
+      SmallVector<int64_t> contracts;
+      for (const fbs::ValueDigest &contract : code->contracts)
+        contracts.append({static_cast<int64_t>(contract.low()), static_cast<int64_t>(contract.high())});
+      auto op = plan::ImageOp::create(
+          builder, builder.getUnknownLoc(), builder.getStringAttr(code->format), cast<ElementsAttr>(value),
+          code->hash ? builder.getDenseI64ArrayAttr(contracts) : DenseI64ArrayAttr(),
+          code->hash ? builder.getStringAttr(ToHex({code->hash->bytes()->data(), 32})) : StringAttr());
       if (!code->target.empty())
         op->setAttr(kCodeTargetAttr, builder.getStringAttr(code->target));
     }
@@ -139,6 +144,14 @@ private:
     for (const fbs::InPlace &pair : kernel.in_place)
       pairs.append({pair.output(), pair.input()});
     op.setInPlace(pairs);
+    SmallVector<Attribute> dependences;
+    for (const auto &dependence : kernel.dependences) {
+      SmallVector<int64_t> list = {dependence->output};
+      list.append(dependence->inputs.begin(), dependence->inputs.end());
+      dependences.push_back(builder.getDenseI64ArrayAttr(list));
+    }
+    if (!dependences.empty())
+      op.setDependencesAttr(builder.getArrayAttr(dependences));
     if (kernel.valid_rows) {
       SmallVector<int64_t> rows = {kernel.valid_rows->count};
       rows.append(kernel.valid_rows->arguments.begin(), kernel.valid_rows->arguments.end());

@@ -95,8 +95,12 @@ uint32_t PlanTables::addKernel(std::unique_ptr<fbs::KernelT> kernel, uint32_t fi
 }
 
 uint32_t PlanTables::addImage(std::unique_ptr<fbs::ImageT> image) {
-  auto same = [](const std::unique_ptr<fbs::CodeT> &a, const std::unique_ptr<fbs::CodeT> &b) {
-    return a->format == b->format && a->target == b->target && a->data == b->data;
+  auto equal = [](const fbs::ValueDigest &a, const fbs::ValueDigest &b) {
+    return a.low() == b.low() && a.high() == b.high();
+  };
+  auto same = [&](const std::unique_ptr<fbs::CodeT> &a, const std::unique_ptr<fbs::CodeT> &b) {
+    return a->format == b->format && a->target == b->target && a->data == b->data &&
+           std::equal(a->contracts.begin(), a->contracts.end(), b->contracts.begin(), b->contracts.end(), equal);
   };
   auto known = llvm::find_if(plan.images, [&](const std::unique_ptr<fbs::ImageT> &other) {
     return std::equal(image->codes.begin(), image->codes.end(), other->codes.begin(), other->codes.end(), same);

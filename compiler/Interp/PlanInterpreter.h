@@ -25,7 +25,7 @@ namespace bowline {
 ///
 /// A rank takes its commands in the order of issue; a communication is over when all its members have come to it. So
 /// streams and events count for nothing here: that commands may also run in any other order that these allow is what
-/// compiler/Check proves.
+/// checker proves.
 ///
 /// Memory is what the plan says: a value lies at the bytes of its buffer and slot, and is gone when one of them is
 /// written. A read of bytes that hold no element of its size fails. Buffers without a place get bytes of their

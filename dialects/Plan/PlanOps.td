@@ -159,6 +159,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     `rows` holds, of generated code, the index of an argument whose last element says how many rows there are, and those
     of the arguments that have them as their first dimension: rows behind it are neither read nor written.
 
+    `depends` has a list for each argument that generated code writes and that does not depend on all that it reads: the
+    argument, then those on which it depends.
+
     ```mlir
     plan.kernel @matmul.0 registered "matmul" config {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
@@ -173,10 +176,11 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place,
                    OptionalAttr<FlatSymbolRefAttr>:$body, OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
                    OptionalAttr<DenseI64ArrayAttr>:$grid, OptionalAttr<DenseI64ArrayAttr>:$valid_rows,
+                   OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr, "lists of arguments">>:$dependences,
                    F64Attr:$flops, F64Attr:$bytes_moved);
   let assemblyFormat = [{
     $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^)? (`extent` $extent^)? (`grid` $grid^)? $arguments
-    (`in_place` $in_place^)? (`rows` $valid_rows^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
+    (`in_place` $in_place^)? (`rows` $valid_rows^)? (`depends` $dependences^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -187,13 +191,23 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     /// Whether a registered kernel has generated code, or the body of it, for its results.
     bool hasEpilogue() { return getRegistered() && (getBody() || getSymbol()); }
     ::llvm::LogicalResult verifyValidRows();
+    ::llvm::LogicalResult verifyDependences();
   }];
 }
 
 def Plan_ImageOp : Plan_Op<"image"> {
   let summary = "Machine code of the generated kernels: an ELF shared object";
-  let arguments = (ins StrAttr:$format, ElementsAttr:$data);
-  let assemblyFormat = "$format $data attr-dict";
+  let description = [{
+    `contracts` are pairs of 64 bits, one for each `plan.kernel` that calls the code, and `hash` is the sha256 of data and
+    contracts in hexadecimal (runtime/plan/code_contract.h). The pass that generates code writes them, and nothing else
+    does: a kernel that is changed afterwards has no contract in its image.
+
+    **Constraints:** contracts and hash come together; the hash has 64 hexadecimal digits.
+  }];
+  let arguments = (ins StrAttr:$format, ElementsAttr:$data, OptionalAttr<DenseI64ArrayAttr>:$contracts,
+                   OptionalAttr<StrAttr>:$hash);
+  let assemblyFormat = "$format $data (`contracts` $contracts^)? (`hash` $hash^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def Plan_CallOp : Plan_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

@@ -8,7 +8,7 @@
 
 //
 // Rules on single operations. Rules on a whole plan (bounds, races, initialisation) are proven on the plan file by
-// compiler/Check, whichever compiler wrote it.
+// checker, whichever compiler wrote it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,6 +136,18 @@ bool KernelOp::hasScratch() {
          getArgument(getNumArguments() - 1).getType().getElementType().isUnsignedInteger(8);
 }
 
+LogicalResult ImageOp::verify() {
+  if (getContracts().has_value() != getHash().has_value())
+    return emitOpError("has contracts or a hash, but they come together");
+  if (!getContracts())
+    return success();
+  if (getContracts()->size() % 2 != 0)
+    return emitOpError("has half a contract; each is two integers");
+  if (getHash()->size() != 64 || !llvm::all_of(*getHash(), llvm::isHexDigit))
+    return emitOpError("has the hash '") << *getHash() << "'; it must be 64 hexadecimal digits";
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (getBody() && getSymbol())
     return emitOpError("has both a 'body' and a 'symbol': code generation replaces the one by the other");
@@ -160,6 +172,28 @@ LogicalResult KernelOp::verify() {
       return emitOpError("in-place pair (") << output << ", " << input << ") must name a written and a read argument";
     if (byteCount(getArgument(output).getType()) != byteCount(getArgument(input).getType()))
       return emitOpError("in-place pair (") << output << ", " << input << ") must have equal sizes";
+  }
+  return verifyDependences();
+}
+
+LogicalResult KernelOp::verifyDependences() {
+  if (!getDependencesAttr())
+    return success();
+  if (!getSymbol())
+    return emitOpError("has no code, of which 'depends' tells what its results depend on");
+  llvm::SmallDenseSet<int64_t> outputs;
+  auto accesses = [&](int64_t argument, bool (*mode)(ArgumentAttr)) {
+    return argument >= 0 && argument < static_cast<int64_t>(getNumArguments()) &&
+           mode(getArgument(static_cast<unsigned>(argument)));
+  };
+  for (auto list : getDependencesAttr().getAsRange<DenseI64ArrayAttr>()) {
+    ArrayRef<int64_t> arguments = list.asArrayRef();
+    if (arguments.empty() || !accesses(arguments.front(), writes) || !outputs.insert(arguments.front()).second)
+      return emitOpError(
+          "'depends' has a list that does not begin with a written argument, or one that is there twice");
+    for (int64_t input : arguments.drop_front())
+      if (!accesses(input, reads))
+        return emitOpError("'depends' names argument ") << input << ", which is not read";
   }
   return success();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "checker/KernelSignature.h"
 #include "kernels/registry/registry.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
@@ -15,23 +16,6 @@ namespace {
 
 // A command takes about 100 bytes bound, and real plans have tens of thousands.
 constexpr uint64_t kMaxBoundCommands = uint64_t{1} << 24;
-
-kernels::TensorSpec SpecOf(const fbs::Argument& argument) {
-  kernels::TensorSpec spec;
-  spec.access = static_cast<kernels::Access>(argument.access());
-  spec.dtype = ElementTypeOf(argument.dtype());
-  if (argument.shape() != nullptr) spec.shape.assign(argument.shape()->begin(), argument.shape()->end());
-  return spec;
-}
-
-kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
-  kernels::Attribute result;
-  result.name = attribute.name()->str();
-  if (attribute.ints() != nullptr) result.ints.assign(attribute.ints()->begin(), attribute.ints()->end());
-  if (attribute.floats() != nullptr) result.floats.assign(attribute.floats()->begin(), attribute.floats()->end());
-  if (attribute.text() != nullptr) result.text = attribute.text()->str();
-  return result;
-}
 
 hal::Grid GridOf(const fbs::Grid& from) {
   hal::Grid grid;
@@ -99,43 +83,15 @@ absl::Status BoundPlan::Issue(const BoundCommand& command) const {
   return absl::InternalError("a command of unknown kind was bound");
 }
 
-std::vector<bool> Binder::FindScratch() const {
-  std::vector<bool> has_scratch(plan_.kernels()->size(), false);
-  for (const fbs::Program* program : *plan_.programs()) {
-    for (uint32_t s = 0; s < SizeOf(program->segments()); ++s) {
-      const fbs::Segment& segment = *program->segments()->Get(s);
-      for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
-        const fbs::Launch* launch = segment.commands()->Get(c)->body_as_Launch();
-        if (launch != nullptr && HasScratchOperand(plan_, *launch)) has_scratch[launch->kernel()] = true;
-      }
-    }
-  }
-  return has_scratch;
-}
-
 absl::StatusOr<std::unique_ptr<hal::Launchable>> Binder::CreateRegistered(const fbs::Kernel& kernel, bool has_scratch) {
   BOWLINE_RETURN_IF_ERROR(CheckInPlace(kernel));
-  kernels::Signature signature;
-  signature.kernel = kernel.name()->str();
-  signature.threads = static_cast<int>(plan_.target()->threads());
-  for (uint32_t i = 0; i < SizeOf(kernel.attributes()); ++i) {
-    signature.attributes.push_back(AttributeOf(*kernel.attributes()->Get(i)));
-  }
-  for (uint32_t i = 0; i < SizeOf(kernel.arguments()); ++i) {
-    signature.arguments.push_back(SpecOf(*kernel.arguments()->Get(i)));
-  }
-  if (HasEpilogue(kernel)) {
+  kernels::Signature signature = signatureOf(plan_, kernel, has_scratch);
+  if (signature.has_epilogue) {
     BOWLINE_ASSIGN_OR_RETURN(const void* epilogue,
                              bound_.executables[kernel.image()]->ResolveFunction(kernel.epilogue()->str()));
-    signature.has_epilogue = true;
     signature.epilogue = reinterpret_cast<kernels::TileEpilogue>(const_cast<void*>(epilogue));
   }
-  uint64_t given = 0;
-  if (has_scratch) {
-    given = signature.arguments.back().ByteCount();
-    signature.arguments.pop_back();
-  }
-  signature.scratch_limit = given;
+  const uint64_t given = signature.scratch_limit;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Launchable> launchable, device_.CreateKernel(signature));
   if (launchable->ScratchBytes() > given) {
     return absl::FailedPreconditionError(
@@ -169,7 +125,7 @@ absl::Status Binder::CreateKernels() {
     if (!executable.ok()) return Annotate(executable.status(), absl::StrCat("image ", i));
     bound_.executables.push_back(*std::move(executable));
   }
-  const std::vector<bool> has_scratch = FindScratch();
+  const std::vector<bool> has_scratch = findKernelsWithScratch(plan_);
   for (uint32_t i = 0; i < plan_.kernels()->size(); ++i) {
     const fbs::Kernel& kernel = *plan_.kernels()->Get(i);
     auto launchable =

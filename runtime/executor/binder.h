@@ -96,8 +96,6 @@ class Binder {
   // The first code of an image that the device runs.
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadImage(const fbs::Image& image);
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateRegistered(const fbs::Kernel& kernel, bool has_scratch);
-  // For each kernel, whether its launches have scratch. (VerifyPlan has checked that all of them do, or none.)
-  std::vector<bool> FindScratch() const;
   absl::Status BindProgram(uint32_t index);
   absl::Status BindTimeline(const fbs::Program& program, std::vector<BoundCall>& timeline);
   // Returns whether commands of the segment have other addresses in odd runs.

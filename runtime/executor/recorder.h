@@ -27,7 +27,7 @@ struct RecordedPart {
 
 // Returns whether each communication of a run is over when the next one begins, by streams and events. A recording
 // forgets the order of issue, on which ranks agree. Plans for devices that record have that order
-// (compiler/Check/CommunicationOrder.h); those of an older compiler may lack it.
+// (checker/CommunicationOrder.h); those of an older compiler may lack it.
 bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<BoundCall>& calls);
 
 // Where a program communicates by nothing that the device cannot record, and in one order, a run of it is one

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "checker/PlanProof.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/binder.h"
 #include "runtime/executor/recorder.h"
@@ -38,6 +39,11 @@ absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, 
         absl::StrCat("the plan is for ", ranks, " ranks (", DescribeMesh(plan), "), but ", given,
                      " run it; start that many, or compile the model for a mesh of ", given));
   }
+  if (options.group == nullptr && SizeOf(plan.communicators()) > 0) {
+    return absl::FailedPreconditionError(absl::StrCat("the plan is for one rank and has communicator ",
+                                                      Quoted(plan.communicators()->Get(0)->name()),
+                                                      ", but nobody to communicate with; compile the model again"));
+  }
   const fbs::Target& target = *plan.target();
   const absl::Status fits = device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()});
   if (!fits.ok() && driver != target.device()->str()) {
@@ -61,6 +67,15 @@ absl::Status CheckRange(const fbs::Plan& plan, const TensorRef& tensor, uint64_t
                                                  tensor.bytes, " bytes"));
 }
 
+// The certificates that came with the plan were compared when it was loaded.
+absl::Status Prove(const fbs::Plan& plan) {
+  BOWLINE_RETURN_IF_ERROR(RequireCertificates(plan));
+  const absl::Status proven = ProvePlan(plan);
+  if (proven.ok()) return proven;
+  return absl::InvalidArgumentError(absl::StrCat(
+      proven.message(), "; the plan was changed after it was compiled, or is damaged: compile the model again"));
+}
+
 bool TakesTime(const BoundCommand& command) { return command.kind != fbs::CommandBody::Signal; }
 
 }  // namespace
@@ -78,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   const fbs::Plan& plan = session->plan();
   const std::string file = absl::StrCat("'", session->plan_.name(), "'");
   BOWLINE_RETURN_IF_ERROR(Annotate(RequireCode(plan), file));
-  if (options.require_certificates) BOWLINE_RETURN_IF_ERROR(Annotate(RequireCertificates(plan), file));
+  if (options.prove) BOWLINE_RETURN_IF_ERROR(Annotate(Prove(plan), file));
   hal::DeviceOptions device_options;
   device_options.threads = static_cast<int>(plan.target()->threads());
   if (options.group != nullptr) session->rank_ = static_cast<uint32_t>(options.group->rank());

@@ -49,8 +49,9 @@ struct SessionOptions {
   RankGroup* group = nullptr;
   // Links to emulate, by axis of the mesh.
   LinkTable links = {};
-  // Refuses a plan for several ranks without the proof that they do not wait for each other for ever.
-  bool require_certificates = true;
+  // Proves that commands cannot race, hang or read bytes that nobody wrote (checker/PlanProof.h), and refuses a plan
+  // for several ranks without certificates. Off: whatever VerifyPlan accepts is run, to see what it does.
+  bool prove = true;
   // Is told, at most once, what does not end a run and its user should know.
   std::function<void(absl::string_view)> note = {};
 };
@@ -88,9 +89,10 @@ struct ProfileRow {
 class Session {
  public:
   // With a group, all its ranks create their sessions at the same time.
-  // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks a certificate
-  // that the options require; kResourceExhausted when the arena does not fit into memory; kNotFound or kInvalidArgument
-  // for a kernel that this build does not have or that refuses its signature; kNotFound for an unknown driver.
+  // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks certificates;
+  // kInvalidArgument with a counter-example when a proof fails; kResourceExhausted when the arena does not fit into
+  // memory; kNotFound or kInvalidArgument for a kernel that this build does not have or that refuses its signature;
+  // kNotFound for an unknown driver.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 

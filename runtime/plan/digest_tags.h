@@ -27,6 +27,7 @@ enum DigestTag : uint64_t {
   kOutputTag = 16,
   kFinalTag = 17,
   kPromiseTag = 18,
+  kContractTag = 19,
 };
 
 }  // namespace bowline

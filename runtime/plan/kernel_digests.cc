@@ -8,7 +8,6 @@
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
-namespace {
 
 void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder) {
   std::map<absl::string_view, const fbs::Attribute*> by_name;
@@ -33,6 +32,8 @@ void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder) {
   }
 }
 
+namespace {
+
 void AddGrid(const fbs::Grid& grid, DigestBuilder& builder) {
   const auto add = [&](const auto* numbers) {
     builder.Add(SizeOf(numbers));
@@ -44,14 +45,20 @@ void AddGrid(const fbs::Grid& grid, DigestBuilder& builder) {
   add(grid.constants());
 }
 
+// Of a kernel whose last argument is its workspace.
+uint64_t ScratchBytes(const fbs::Kernel& kernel) {
+  const fbs::Argument& scratch = *kernel.arguments()->Get(SizeOf(kernel.arguments()) - 1);
+  return *DenseBytes(scratch.dtype(), scratch.shape());
+}
+
+}  // namespace
+
 void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder) {
   builder.Add(static_cast<uint64_t>(kernel.geometry_type()));
   VisitGeometry(kernel,
                 GeometryVisitor{[](std::monostate) {}, [&](const fbs::ByRange& range) { builder.Add(range.extent()); },
                                 [&](const fbs::Grid& grid) { AddGrid(grid, builder); }});
 }
-
-}  // namespace
 
 KernelDigests::KernelDigests(const fbs::Plan& plan, WorkMeter& meter)
     : plan_(plan), meter_(meter), kernels_(plan.kernels()->size()), images_(SizeOf(plan.images())) {}
@@ -86,7 +93,7 @@ const Digest& KernelDigests::Of(const fbs::Launch& launch) {
   }
   AddAttributes(kernel, builder);
   const uint32_t arguments = SizeOf(kernel.arguments()) - HasScratchOperand(plan_, launch);
-  builder.Add(arguments);
+  builder.Add(arguments).Add(arguments < SizeOf(kernel.arguments()) ? ScratchBytes(kernel) : 0);
   for (uint32_t i = 0; i < arguments; ++i) {
     const fbs::Argument& argument = *kernel.arguments()->Get(i);
     builder.Add(static_cast<uint64_t>(argument.access())).Add(static_cast<uint64_t>(argument.dtype()));

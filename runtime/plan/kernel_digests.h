@@ -14,14 +14,17 @@
 
 namespace bowline {
 
+// Add the attributes of a kernel, in the order of their names, and how it is launched.
+void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder);
+void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder);
+
 class KernelDigests {
  public:
   // Hashing code is work that `meter` counts.
   KernelDigests(const fbs::Plan& plan, WorkMeter& meter);
 
-  // The digest of a kernel: of its origin, name, attributes, arguments, epilogue, and the bytes of its code. Its place
-  // in the plan, its cost, its in-place pairs and a workspace (HasScratchOperand), whose size the library chooses, do
-  // not matter.
+  // The digest of a kernel: of its origin, name, attributes, arguments, epilogue, the bytes of its code and the size of
+  // its workspace (HasScratchOperand). Its place in the plan, its cost and its in-place pairs do not matter.
   const Digest& Of(const fbs::Launch& launch);
 
   // Returns whether the kernel promises that it may be given the same bytes for these two arguments.

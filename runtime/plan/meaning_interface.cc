@@ -49,10 +49,26 @@ void AddPorts(const fbs::Plan& plan, const flatbuffers::Vector<flatbuffers::Offs
   }
 }
 
+void AddTarget(const fbs::Target& target, DigestBuilder& builder) {
+  builder.Add(TextOf(target.device())).Add(TextOf(target.arch())).Add(TextOf(target.cpu()));
+}
+
+void AddAttachments(const fbs::Plan& plan, DigestBuilder& builder) {
+  std::map<absl::string_view, absl::string_view> texts;
+  for (uint32_t i = 0; i < SizeOf(plan.attachments()); ++i) {
+    const fbs::Attachment& attachment = *plan.attachments()->Get(i);
+    texts.emplace(TextOf(attachment.name()), TextOf(attachment.text()));
+  }
+  builder.Add(texts.size());
+  for (const auto& [name, text] : texts) builder.Add(name).Add(text);
+}
+
 }  // namespace
 
 std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan) {
   DigestBuilder common(kInterfaceTag);
+  AddTarget(*plan.target(), common);
+  AddAttachments(plan, common);
   common.Add(plan.target()->threads()).Add(plan.seed()).Add(RoleCount(plan)).Add(plan.role_axis());
   common.Add(SizeOf(plan.mesh()));
   for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) {

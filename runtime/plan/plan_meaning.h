@@ -22,7 +22,7 @@
 // and executed beside each other: the k-th send from one to another is taken by the k-th receive, the k-th collectives
 // of all on a communicator are one.
 //
-// If a plan has no races, every order that streams and events allow gives the same values; PlanChecker (compiler/Check)
+// If a plan has no races, every order that streams and events allow gives the same values; PlanChecker (checker)
 // proves that it has none.
 
 #include <cstdint>
@@ -41,8 +41,9 @@ struct ValueMeaning {
 };
 
 // The digests of what an entry leaves behind on the ranks of a role, in this order: its interface, which is what
-// callers and proofs take for granted (threads, seed, mesh, ports, states, in-place pairs of kernels); its outputs, by
-// name; each state that it changes, by flags and key; other buffers that it changes although they must not change.
+// callers and proofs take for granted (target, attachments, seed, mesh, ports, states, in-place pairs of kernels); its
+// outputs, by name; each state that it changes, by flags and key; other buffers that it changes although they must not
+// change.
 struct RoleMeaning {
   std::vector<ValueMeaning> values;
 };

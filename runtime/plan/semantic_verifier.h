@@ -21,7 +21,7 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 
 // Checks everything that a structurally valid FlatBuffer can still get wrong: every index, range, enum value, union
 // tag, required name and size. After it, code that walks the plan needs no checks of its own. It says nothing about
-// whether the commands make sense together: that is PlanChecker's (compiler/Check).
+// whether the commands make sense together: that is PlanChecker's (checker).
 //
 // kInvalidArgument, with the place by name and index, and the rule. Time is linear in the size of the plan.
 //

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/sha256.h"
+#include "runtime/plan/code_contract.h"
 #include "runtime/plan/verifier_parts.h"
 
 namespace bowline::verifier {
@@ -194,6 +195,32 @@ absl::Status VerifyValidRows(absl::string_view place, const fbs::Kernel& kernel)
   return absl::OkStatus();
 }
 
+absl::Status VerifyDependences(absl::string_view place, const fbs::Kernel& kernel) {
+  if (SizeOf(kernel.dependences()) > 0 && !CallsGeneratedCode(kernel)) {
+    return Broken(place, ": it says what its results depend on, which only generated code may");
+  }
+  const auto accesses = [&](uint32_t argument, bool (*mode)(fbs::Access)) {
+    return argument < SizeOf(kernel.arguments()) && mode(kernel.arguments()->Get(argument)->access());
+  };
+  std::set<uint32_t> outputs;
+  for (uint32_t i = 0; i < SizeOf(kernel.dependences()); ++i) {
+    const fbs::Dependence& dependence = *kernel.dependences()->Get(i);
+    const std::string dependence_place = absl::StrCat(place, ": dependence ", i);
+    if (!accesses(dependence.output(), &Writes)) {
+      return Broken(dependence_place, ": argument ", dependence.output(), " is not written");
+    }
+    if (!outputs.insert(dependence.output()).second) {
+      return Broken(dependence_place, ": argument ", dependence.output(), " has another one");
+    }
+    for (uint32_t k = 0; k < SizeOf(dependence.inputs()); ++k) {
+      if (!accesses(dependence.inputs()->Get(k), &Reads)) {
+        return Broken(dependence_place, ": argument ", dependence.inputs()->Get(k), " is not read");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   const fbs::Kernel& kernel = *plan.kernels()->Get(index);
   const std::string place = absl::StrCat("kernel ", index, " ", Quoted(kernel.name()));
@@ -223,6 +250,7 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   BOWLINE_RETURN_IF_ERROR(VerifyArguments(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyInPlace(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyValidRows(place, kernel));
+  BOWLINE_RETURN_IF_ERROR(VerifyDependences(place, kernel));
   return VerifyAccessMaps(place, kernel);
 }
 
@@ -233,10 +261,16 @@ absl::Status VerifyCode(const std::string& place, const fbs::Code& code) {
   } else if (code.data()->size() == 0) {
     return Broken(place, ": there is no data");
   }
-  if (code.hash() == nullptr) return absl::OkStatus();
-  const Sha256Digest digest = Sha256Of({code.data()->data(), code.data()->size()});
+  BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "contracts", code.contracts()));
+  if (code.hash() == nullptr) {
+    if (SizeOf(code.contracts()) == 0) return absl::OkStatus();
+    return Broken(place, ": it has contracts without a hash that covers them");
+  }
+  std::vector<fbs::ValueDigest> contracts;
+  for (uint32_t i = 0; i < SizeOf(code.contracts()); ++i) contracts.push_back(*code.contracts()->Get(i));
+  const Sha256Digest digest = CodeHash({code.data()->data(), code.data()->size()}, contracts);
   if (std::equal(digest.begin(), digest.end(), code.hash()->bytes()->begin())) return absl::OkStatus();
-  return Broken(place, ": the hash is not that of the data");
+  return Broken(place, ": the hash is not that of the data and the contracts");
 }
 
 absl::Status VerifyImage(const fbs::Plan& plan, uint32_t index) {
@@ -258,11 +292,45 @@ absl::Status VerifyImage(const fbs::Plan& plan, uint32_t index) {
   return absl::OkStatus();
 }
 
+// Codes that say what they were made for were made for the kernels that call them.
+class ContractVerifier {
+ public:
+  explicit ContractVerifier(const fbs::Plan& plan) : plan_(plan), contracts_(SizeOf(plan.images())) {
+    for (size_t image = 0; image < contracts_.size(); ++image) {
+      for (const fbs::Code* code : *plan.images()->Get(static_cast<uint32_t>(image))->codes()) {
+        std::set<Digest>& known = contracts_[image].emplace_back();
+        for (uint32_t i = 0; i < SizeOf(code->contracts()); ++i) {
+          known.insert({code->contracts()->Get(i)->low(), code->contracts()->Get(i)->high()});
+        }
+      }
+    }
+  }
+
+  absl::Status Verify(uint32_t index) const {
+    const fbs::Kernel& kernel = *plan_.kernels()->Get(index);
+    if (!CallsGeneratedCode(kernel)) return absl::OkStatus();
+    const Digest contract = ContractOf(kernel);
+    for (const std::set<Digest>& known : contracts_[kernel.image()]) {
+      if (known.empty() || known.count(contract) > 0) continue;
+      return Broken("kernel ", index, " ", Quoted(kernel.name()), ": the code of image ", kernel.image(),
+                    " was not made for it: its symbol, its launches, its arguments or its in-place pairs were changed "
+                    "after the code was generated; compile the model again");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const fbs::Plan& plan_;
+  std::vector<std::vector<std::set<Digest>>> contracts_;  // by image, then code
+};
+
 }  // namespace
 
 absl::Status VerifyKernels(const fbs::Plan& plan) {
   for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) BOWLINE_RETURN_IF_ERROR(VerifyImage(plan, i));
   for (uint32_t i = 0; i < plan.kernels()->size(); ++i) BOWLINE_RETURN_IF_ERROR(VerifyKernel(plan, i));
+  const ContractVerifier contracts(plan);
+  for (uint32_t i = 0; i < plan.kernels()->size(); ++i) BOWLINE_RETURN_IF_ERROR(contracts.Verify(i));
   return absl::OkStatus();
 }
 

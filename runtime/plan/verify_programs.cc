@@ -18,6 +18,13 @@ absl::Status VerifyEvent(absl::string_view place, const fbs::Program& program, c
                 program.events(), " events");
 }
 
+// The type of the elements that a collective, a send or a receive moves.
+fbs::DType TypeOfCommunication(const fbs::Command& command) {
+  if (const fbs::Collective* collective = command.body_as_Collective()) return collective->dtype();
+  if (const fbs::Send* send = command.body_as_Send()) return send->dtype();
+  return command.body_as_Receive()->dtype();
+}
+
 class ProgramVerifier {
  public:
   explicit ProgramVerifier(const fbs::Plan& plan) : plan_(plan), scratch_(plan.kernels()->size(), Scratch::kUnknown) {}
@@ -35,6 +42,7 @@ class ProgramVerifier {
                                    const fbs::Operand& operand);
   absl::Status VerifyCopy(const fbs::Copy& copy);
   absl::Status VerifyTransfers(const fbs::Command& command);
+  absl::Status VerifyElements(absl::string_view place, const fbs::Operand& operand, fbs::DType dtype);
   // The buffer exists and has `bytes` bytes from the operand's offset on.
   absl::Status VerifyOperand(absl::string_view place, const fbs::Operand& operand, uint64_t bytes);
   absl::Status VerifyWritable(absl::string_view place, const fbs::Operand& operand);
@@ -179,9 +187,24 @@ absl::Status ProgramVerifier::VerifyTransfers(const fbs::Command& command) {
   for (const OperandUse& use : uses) {
     BOWLINE_RETURN_IF_ERROR(VerifyOperand(place, *use.operand, use.bytes));
     BOWLINE_RETURN_IF_ERROR(VerifyReached(place, *use.operand, /*by_kernel=*/false));
+    BOWLINE_RETURN_IF_ERROR(VerifyElements(place, *use.operand, TypeOfCommunication(command)));
     if (Writes(use.access)) BOWLINE_RETURN_IF_ERROR(VerifyWritable(place, *use.operand));
   }
   return absl::OkStatus();
+}
+
+// Whole elements of the communication's type begin at the operand.
+absl::Status ProgramVerifier::VerifyElements(absl::string_view place, const fbs::Operand& operand, fbs::DType dtype) {
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
+  if (buffer.dtype() != dtype) {
+    return Broken(place, ": moves elements of ", NameOf(ElementTypeOf(dtype)), ", but buffer ", Quoted(buffer.name()),
+                  " is ", DescribeType(buffer.dtype(), buffer.shape()));
+  }
+  const uint64_t size = ElementSize(dtype);
+  if (operand.offset() % size == 0 && buffer.alignment() % size == 0) return absl::OkStatus();
+  return Broken(place, ": offset ", operand.offset(), " into buffer ", Quoted(buffer.name()),
+                ", which lies at a multiple of ", buffer.alignment(), " bytes, is not where an element of ", size,
+                " bytes may begin");
 }
 
 absl::Status ProgramVerifier::VerifyCommand(const fbs::Program& program, const fbs::Command& command) {

@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Interp/DistributedInterpreter.h"
 #include "mlir/Parser/Parser.h"

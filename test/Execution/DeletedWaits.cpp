@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CLI/CLI.hpp"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "test/Execution/StrategyCase.h"

@@ -8,7 +8,7 @@
 
 #include "test/Execution/PlanHarness.h"
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "compiler/Equivalence/SequenceInputs.h"
 #include "compiler/Interp/Interpreter.h"
 #include "dialects/Graph/GraphOps.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Execution/RankHarness.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/mesh_view.h"
@@ -54,7 +54,7 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   SessionOptions options;
   options.group = group;
   options.driver = TestDriver(run.driver);
-  options.require_certificates = false;
+  options.prove = false;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
   bowline::testing::ArenaProbe probe(*session, 0xff);
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(session.get(), &dataset, DataOrder::kShuffle));

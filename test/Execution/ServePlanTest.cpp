@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "compiler/Driver/Compile.h"
 #include "kernels/cpu/sampling/sampling_reference.h"
 #include "runtime/comm/loopback/loopback_group.h"

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <vector>
 
-#include "compiler/Check/CommunicationReport.h"
-#include "compiler/Check/MemoryTimeline.h"
-#include "compiler/Check/PlanChecker.h"
-#include "compiler/Check/PredictedTimeline.h"
+#include "checker/CommunicationReport.h"
+#include "checker/MemoryTimeline.h"
+#include "checker/PlanChecker.h"
+#include "checker/PredictedTimeline.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_meaning.h"
@@ -119,7 +119,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   bowline::SessionOptions options;
   options.driver = "null";
-  options.require_certificates = false;
+  options.prove = false;
   const auto session = bowline::Session::Create(*std::move(loaded), options);
   if (!session.ok()) return 0;
   if ((*session)->arena().bytes() > arena) __builtin_trap();

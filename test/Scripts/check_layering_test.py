@@ -41,11 +41,11 @@ GOOD_TREE = {
     "frontends/hf/Import.cpp": '#include "dialects/Graph/GraphOps.h"\n#include "runtime/base/status.h"\n',
     "frontends/hf/CMakeLists.txt": "bowline_add_compiler_library(BowlineHf SOURCES Import.cpp LINKS bowline_base)\n",
     "compiler/Emit/Emit.cpp": '#include "passes/Fusion/Passes.h"\n#include "runtime/plan/plan_view.h"\n',
-    "compiler/Check/Checker.cpp": '#include "compiler/Check/Checker.h"\n#include "runtime/plan/plan_view.h"\n',
-    "compiler/Check/CMakeLists.txt": "bowline_add_runtime_library(bowline_check SOURCES Checker.cpp LINKS bowline_plan)\n"
-                                     "bowline_add_tool(bowline-check SOURCES ../tools/bowline-check.cpp\n"
-                                     "  LINKS bowline_check bowline_tool_support)\n",
-    "compiler/tools/bowline-check.cpp": '#include "compiler/Check/Checker.h"\n#include "runtime/tools/tool_support.h"\n',
+    "checker/Checker.cpp": '#include "checker/Checker.h"\n#include "runtime/plan/plan_view.h"\n',
+    "checker/CMakeLists.txt": "bowline_add_runtime_library(bowline_check SOURCES Checker.cpp LINKS bowline_plan)\n",
+    "checker/tools/CMakeLists.txt": "bowline_add_tool(bowline-check SOURCES bowline-check.cpp\n"
+                                    "  LINKS bowline_check bowline_tool_support)\n",
+    "checker/tools/bowline-check.cpp": '#include "checker/Checker.h"\n#include "runtime/tools/tool_support.h"\n',
     "compiler/tools/bowline-compile.cpp": '#include "frontends/hf/Import.h"\n#include "runtime/tools/tool_support.h"\n',
     "test/Unit/Base/status_test.cc": '#include "runtime/base/status.h"\n#include <gtest/gtest.h>\n',
 }
@@ -80,9 +80,9 @@ BROKEN = (
     ("compiler/Emit/A.cpp", '#include "runtime/executor/session.h"\n', ":1", ("meet only in",)),
     ("compiler/Emit/A.cpp", '#include "frontends/hf/Import.h"\n', ":1", ("frontends/hf/Import.h",)),
     ("compiler/tools/a.cpp", '#include "runtime/tools/other.h"\n', ":1", ("runtime/tools/other.h",)),
-    ("compiler/Check/A.cpp", '#include "mlir/IR/Builders.h"\n', ":1", ("reads plans, not IR",)),
-    ("compiler/Check/A.cpp", '#include "compiler/Emit/Emit.h"\n', ":1", ("reads plans, not IR",)),
-    ("compiler/tools/bowline-inspect.cpp", '#include "llvm/ADT/StringRef.h"\n', ":1", ("runtime-only build",)),
+    ("checker/A.cpp", '#include "mlir/IR/Builders.h"\n', ":1", ("reads plans, not IR",)),
+    ("checker/A.cpp", '#include "compiler/Emit/Emit.h"\n', ":1", ("reads plans, not IR",)),
+    ("checker/tools/bowline-inspect.cpp", '#include "llvm/ADT/StringRef.h"\n', ":1", ("runtime-only build",)),
     ("test/Unit/Base/a_test.cc", '#include "mlir/IR/Builders.h"\n', ":1", ("tests of the runtime",)),
     ("kernels/cpu/CMakeLists.txt", "bowline_add_runtime_library(k SOURCES a.cc LINKS bowline_base)\n", ":1",
      ("k links bowline_base of runtime/base",)),

@@ -32,7 +32,7 @@ namespace bowline {
 //
 // All ranks issue their transfers in one order: that in which they take place in a run of the schedule.
 // So ranks never wait for each other in a circle, even where a device starts transfers in the order of their issue and
-// where a computation holds up all that is issued after it (compiler/Check/DeadlockCheck.h has the argument). Receives
+// where a computation holds up all that is issued after it (checker/DeadlockCheck.h has the argument). Receives
 // that are issued ahead of their order would: of two neighbours in 1F1B, each would receive before it sends.
 
 enum class StepKind : uint8_t {

@@ -625,3 +625,39 @@ plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4x
 
 // expected-error @+1 {{has both a 'body' and a 'symbol': code generation replaces the one by the other}}
 "plan.kernel"() {sym_name = "k", body = @f, symbol = "f", arguments = [], in_place = array<i64>, flops = 0.0 : f64, bytes_moved = 0.0 : f64} : () -> ()
+
+// -----
+
+// What results depend on is said of code.
+// expected-error @+1 {{has no code, of which 'depends' tells what its results depend on}}
+plan.kernel @k registered "fill" [#plan.arg<read, tensor<f32>>, #plan.arg<write, tensor<f32>>] depends [array<i64: 1, 0>] cost 0.0, 0.0
+
+// -----
+
+// A list of what a result depends on begins with the result.
+// expected-error @+1 {{'depends' has a list that does not begin with a written argument, or one that is there twice}}
+plan.kernel @k symbol "k" extent 1 [#plan.arg<read, tensor<f32>>, #plan.arg<write, tensor<f32>>] depends [array<i64: 0>] cost 0.0, 0.0
+
+// -----
+
+// Nothing depends on a result.
+// expected-error @+1 {{'depends' names argument 1, which is not read}}
+plan.kernel @k symbol "k" extent 1 [#plan.arg<read, tensor<f32>>, #plan.arg<write, tensor<f32>>] depends [array<i64: 1, 1>] cost 0.0, 0.0
+
+// -----
+
+// The hash of code covers its contracts.
+// expected-error @+1 {{has contracts or a hash, but they come together}}
+plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1, 2]
+
+// -----
+
+// A contract has 128 bits.
+// expected-error @+1 {{has half a contract; each is two integers}}
+plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1] hash "00"
+
+// -----
+
+// A hash is one of sha256.
+// expected-error @+1 {{has the hash '00'; it must be 64 hexadecimal digits}}
+plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1, 2] hash "00"

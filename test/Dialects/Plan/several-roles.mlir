@@ -84,7 +84,7 @@
 // RUN: bowline-translate --mlir-to-plan %t.levels.mlir -o %t.levels.plan
 // RUN: bowline-translate --plan-to-mlir %t.levels.plan | FileCheck %s --check-prefix=LEVELS
 // LEVELS: plan.image "elf" dense<{{.*}}> : tensor<8xi8> {plan.code_target = "x86-64-v4"}
-// LEVELS-NEXT: plan.image "elf" dense<{{[^>]*}}> : tensor<8xi8> loc(
+// LEVELS-NEXT: plan.image "elf" dense<{{[^>]*}}> : tensor<8xi8> contracts [{{.*}}] hash "{{[0-9a-f]*}}" loc(
 
 // An axis that the mesh does not have is none of the others.
 // RUN: sed 's/@dp over \["dp"\]/@dp over ["zp"]/' %t.mlir > %t.axis.mlir
@@ -109,7 +109,8 @@ module @pipeline attributes {
     %norm = plan.buffer "norm" output : !plan.buffer<tensor<4xf32>> at 320
     %local = plan.buffer "local" temporary : !plan.buffer<tensor<4xf32>> at 384
     plan.state %w key "w.0" trained|saved|weight init "fill(0)" : !plan.buffer<tensor<4xf32>>
-    plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8>
+    plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8> contracts [7628900882805972727, -5766653571812876508]
+      hash "a6fca7519962dde40f81d5f03cab40835e3264ee3f3a38b3f50b7c2edceec6e2"
     plan.kernel @zero registered "fill" config {value = 0.0} [#plan.arg<write, tensor<4xf32>>] cost 0.0, 16.0
     plan.kernel @sum symbol "add" extent 4
       [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 4.0, 48.0
@@ -144,7 +145,8 @@ module @pipeline attributes {
     %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>> at 320 slots 2 stride 64
     %norm = plan.buffer "norm" output : !plan.buffer<tensor<4xf32>> at 448
     plan.state %w key "w.1" trained|saved|weight init "fill(1)" : !plan.buffer<tensor<4xf32>>
-    plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8>
+    plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8> contracts [7628900882805972727, -5766653571812876508]
+      hash "a6fca7519962dde40f81d5f03cab40835e3264ee3f3a38b3f50b7c2edceec6e2"
     plan.kernel @sum symbol "add" extent 4
       [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 4.0, 48.0
     plan.kernel @one registered "fill" config {value = 1.0} [#plan.arg<write, tensor<4xf32>>] cost 0.0, 16.0

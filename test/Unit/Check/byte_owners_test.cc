@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "compiler/Check/ByteOwners.h"
+#include "checker/ByteOwners.h"
 #include "test/Support/test_seed.h"
 
 namespace bowline {

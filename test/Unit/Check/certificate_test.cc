@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"

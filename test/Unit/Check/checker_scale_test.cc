@@ -3,7 +3,7 @@
 #include <chrono>
 #include <memory>
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
@@ -50,6 +50,27 @@ TEST(CheckerScale, HundredsOfThousandsOfCommands) {
   const double verify_seconds = std::chrono::duration<double>(verified - start).count();
   const double check_seconds = std::chrono::duration<double>(checked - verified).count();
   std::printf("verify %.3f s, check %.3f s for %zu bytes\n", verify_seconds, check_seconds, bytes.size());
+}
+
+// One command that reads the same bytes 60000 times.
+TEST(CheckerScale, TensOfThousandsOfOperands) {
+  using testing::kAdd;
+  fbs::PlanT plan = testing::MakePlan();
+  auto kernel = std::make_unique<fbs::KernelT>(*plan.kernels[kAdd]);
+  fbs::LaunchT& launch = testing::LaunchAt(plan, 1, 1, 2);
+  launch.kernel = static_cast<uint32_t>(plan.kernels.size());
+  kernel->in_place.clear();
+  for (int i = 0; i < 60000; ++i) {
+    kernel->arguments.insert(kernel->arguments.begin(), std::make_unique<fbs::ArgumentT>(*kernel->arguments.front()));
+    launch.operands.insert(launch.operands.begin(), launch.operands.front());
+  }
+  plan.kernels.push_back(std::move(kernel));
+  const auto bytes = testing::BytesOf(plan);
+  ASSERT_EQ(VerifyPlan(testing::PlanIn(bytes)), absl::OkStatus());
+  EXPECT_EQ(PlanChecker(testing::PlanIn(bytes)).check(), absl::OkStatus());
+  launch.operands.back() = launch.operands.front();
+  const auto aliased = testing::BytesOf(plan);
+  EXPECT_EQ(PlanChecker(testing::PlanIn(aliased)).check().code(), absl::StatusCode::kAborted);
 }
 
 }  // namespace

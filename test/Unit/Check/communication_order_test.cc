@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

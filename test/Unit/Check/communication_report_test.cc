@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/Check/CommunicationReport.h"
+#include "checker/CommunicationReport.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/Check/DeviceCode.h"
+#include "checker/DeviceCode.h"
 
 namespace bowline {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "compiler/Check/CommunicationReport.h"
-#include "compiler/Check/MemoryTimeline.h"
-#include "compiler/Check/PlanChecker.h"
-#include "compiler/Check/PredictedTimeline.h"
+#include "checker/CommunicationReport.h"
+#include "checker/MemoryTimeline.h"
+#include "checker/PlanChecker.h"
+#include "checker/PredictedTimeline.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/semantic_verifier.h"
@@ -91,7 +91,7 @@ void Use(fbs::PlanT& owned) {
   }
   SessionOptions options;
   options.driver = "null";
-  options.require_certificates = false;
+  options.prove = false;
   auto session = Session::Create(*std::move(loaded), options);
   if (!session.ok()) return;
   for (uint32_t i = 0; i < (*session)->plan().entries()->size(); ++i) {
@@ -110,6 +110,7 @@ class EmptyTables : public ::testing::Test {
       for (size_t i = 0; i < tables.size(); ++i) {
         if ((set >> i & 1) != 0) tables[i](changed);
       }
+      testing::SealCodes(changed);
       flatbuffers::FlatBufferBuilder builder;
       builder.Finish(fbs::Plan::Pack(builder, &changed));
       if (!VerifyPlan(*fbs::GetPlan(builder.GetBufferPointer())).ok()) continue;

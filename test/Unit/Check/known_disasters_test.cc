@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Check/rank_runs.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "compiler/Check/MemoryTimeline.h"
+#include "checker/MemoryTimeline.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
 namespace bowline {

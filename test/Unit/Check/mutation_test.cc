@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/executor/session.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Plan/fixture_image.h"
@@ -27,7 +27,7 @@ namespace {
 std::vector<uint8_t> Execute(const std::vector<uint8_t>& bytes, uint8_t poison) {
   auto loaded = LoadedPlan::FromBytes(bytes);
   EXPECT_TRUE(loaded.ok()) << loaded.status();
-  auto session = Session::Create(*std::move(loaded), {});
+  auto session = Session::Create(*std::move(loaded), {.prove = false});
   if (!session.ok()) return {};  // a kernel refuses its signature
   const std::vector<uint8_t> poisoned((*session)->arena().bytes(), poison);
   EXPECT_TRUE((*session)->arena().Write(0, poisoned).ok());
@@ -170,7 +170,7 @@ class PlanMutation {
     const absl::Status loads = LoadedPlan::FromBytes(bytes).status();
     ASSERT_TRUE(loads.ok() || loads.code() == absl::StatusCode::kInvalidArgument) << loads;
     auto loaded = LoadedPlan::FromBytes(bare);
-    if (!loaded.ok() || !Session::Create(*LoadedPlan::FromBytes(bare), {}).ok()) {
+    if (!loaded.ok() || !Session::Create(*LoadedPlan::FromBytes(bare), {.prove = false}).ok()) {
       ++tally.verifier;
       return;
     }

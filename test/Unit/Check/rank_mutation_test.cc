@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Check/rank_plan.h"

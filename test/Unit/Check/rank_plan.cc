@@ -203,6 +203,7 @@ fbs::PlanT RankPlan::Finish() {
   for (fbs::ProgramT* program : programs_) {
     if (program->timeline.empty() && !program->segments.empty()) program->timeline.emplace_back(0, 0);
   }
+  SealCodes(plan_);
   return std::move(plan_);
 }
 

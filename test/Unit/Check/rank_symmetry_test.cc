@@ -15,7 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Support/test_seed.h"

@@ -68,7 +68,7 @@ absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, RankGrou
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
   options.group = &group;
-  options.require_certificates = false;  // some hang, and are to be seen hanging
+  options.prove = false;  // some hang, and are to be seen hanging
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(loaded), options));
   const std::vector<uint8_t> arena = InitialArena(session->plan(), session->rank(), poison);
   BOWLINE_RETURN_IF_ERROR(session->arena().Write(0, arena));

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Train/plan_builder.h"
@@ -35,6 +35,7 @@ struct Rows {
     offsets = builder.Buffer("offsets", BufferKind::Temporary, DType::I32, {kOffsets});
     others = builder.Buffer("others", BufferKind::Temporary, DType::I32, {kOffsets});
     middle = builder.Buffer("middle", BufferKind::Temporary, DType::F32, {kRows, kColumns});
+    fault = builder.Buffer("fault", BufferKind::Fault, DType::I32, {2});
     output = builder.Buffer("output", BufferKind::Output, DType::F32, {kRows, kColumns});
     builder.BeginProgram("step");
     builder.BeginSegment("rows");
@@ -66,6 +67,8 @@ struct Rows {
   }
 
   void Product(uint32_t rows, uint32_t at) {
+    builder.Launch("check_offsets", {{"rows", {kRows}, {}, ""}},
+                   {{at, Access::kRead, {kOffsets}}, {fault, Access::kReadWrite, {2}}});
     builder.Launch("grouped_matmul", {{"transposed", {0}, {}, ""}},
                    {{rows, Access::kRead, {kRows, kColumns}},
                     {matrices, Access::kRead, {kOffsets - 1, kColumns, kColumns}},
@@ -75,14 +78,14 @@ struct Rows {
 
   // Rows of `to` are gathered from the input, which is a table, by `ids`, as many as `count` says.
   void Gathered(uint32_t ids, uint32_t to, uint32_t count) {
-    builder.Launch("gather_rows", {{"leaves_rows_out", {1}, {}, ""}},
+    builder.Launch("gather_rows", {{"leaves_rows_out", {1}, {}, ""}, {"in_range", {1}, {}, ""}},
                    {{input, Access::kRead, {kRows, kColumns}},
                     {ids, Access::kRead, {kRows}},
                     {count, Access::kRead, {kOffsets}},
                     {to, Access::kWrite, {kRows, kColumns}}});
   }
   void Scattered(uint32_t from, uint32_t ids, uint32_t count) {
-    builder.Launch("scatter_add_rows", {{"leaves_rows_out", {1}, {}, ""}},
+    builder.Launch("scatter_add_rows", {{"leaves_rows_out", {1}, {}, ""}, {"in_range", {1}, {}, ""}},
                    {{from, Access::kRead, {kRows, kColumns}},
                     {ids, Access::kRead, {kRows}},
                     {count, Access::kRead, {kOffsets}},
@@ -97,13 +100,14 @@ struct Rows {
     plan.images.push_back(std::make_unique<fbs::ImageT>());
     plan.images.back()->codes.push_back(std::make_unique<fbs::CodeT>());
     plan.images.back()->codes.back()->format = "none";
+    plan.entries[0]->inputs[2]->limit = kRows;
     const fbs::BufferT& last = *plan.buffers.back();
     plan.arena_bytes = last.offset + last.bytes;
     return plan;
   }
 
   PlanBuilder builder{"rows", 1, 1};
-  uint32_t input, matrices, ids, given, offsets, others, middle, output;
+  uint32_t input, matrices, ids, given, offsets, others, middle, fault, output;
 };
 
 absl::Status Check(fbs::PlanT plan) {

@@ -148,7 +148,7 @@ TEST_F(Tools, CheckReportsRanks) {
   EXPECT_EQ(json["roles"][1]["name"], "stage1");
   EXPECT_EQ(json["roles"][1]["arena_bytes"], json["roles"][1]["highest_byte"]);
   EXPECT_EQ(json["entries"][1]["role"], 1);
-  EXPECT_EQ(json["proofs"].size(), 13u);
+  EXPECT_EQ(json["proofs"].size(), 16u);
 
   // The first stage does everything backwards.
   fbs::PlanT hangs = testing::MakePipeline(2, 3, 4);

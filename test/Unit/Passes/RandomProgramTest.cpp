@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Unit/Passes/RandomProgram.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Interp/Interpreter.h"
 #include "compiler/Pipelines/Pipeline.h"

@@ -68,7 +68,7 @@ TEST(PlanFile, WritesAndMapsFiles) {
   const auto loaded = LoadedPlan::FromFile(path);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->name(), path);
-  EXPECT_EQ(absl::MakeConstSpan(BytesOf(plan)), loaded->bytes());
+  EXPECT_EQ(absl::MakeConstSpan(testing::BytesAsTheyAre(plan)), loaded->bytes());
 }
 
 TEST(PlanFile, NeverWritesAPlanThatItWouldNotRead) {

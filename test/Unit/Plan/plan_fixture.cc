@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/drivers/cpu/cpu_device.h"
+#include "runtime/plan/code_contract.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/plan_writer.h"
@@ -297,12 +298,17 @@ fbs::GridT& GridOf(fbs::PlanT& plan, std::vector<uint32_t> blocks, std::vector<u
   return *kernel.geometry.AsGrid();
 }
 
-fbs::PlanT MakePlan(absl::Span<const uint8_t> image) { return Maker(image).Take(); }
+fbs::PlanT MakePlan(absl::Span<const uint8_t> image) {
+  fbs::PlanT plan = Maker(image).Take();
+  SealCodes(plan);
+  return plan;
+}
 
 fbs::PlanT MakePlanWithTwoRuns(absl::Span<const uint8_t> image) {
   fbs::PlanT plan = MakePlan(image);
   plan.entries[1]->outputs.pop_back();
   AllowTwoRuns(plan, *plan.entries[1]);
+  SealCodes(plan);
   return plan;
 }
 
@@ -373,6 +379,7 @@ fbs::PlanT MakePlanWithSequences(absl::Span<const uint8_t> image) {
   entry.sequences->tokens = kTokensPerSlot;
   entry.sequences->block_tokens = 16;
   entry.sequences->block_count = 7;
+  SealCodes(plan);
   return plan;
 }
 
@@ -405,6 +412,7 @@ fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image) {
   entry->program = 2;
   plan.entries.push_back(std::move(entry));
   LaunchAt(plan, 1, 1, 0).operands[0] = fbs::Operand(kCopied, 0);
+  SealCodes(plan);
   return plan;
 }
 
@@ -416,7 +424,30 @@ fbs::CopyT& CopyAt(fbs::PlanT& plan, size_t program, size_t segment, size_t comm
   return *plan.programs[program]->segments[segment]->commands[command]->body.AsCopy();
 }
 
+void SealCodes(fbs::PlanT& plan) {
+  for (uint32_t i = 0; i < plan.images.size(); ++i) {
+    for (const auto& code : plan.images[i]->codes) {
+      code->contracts.clear();
+      code->hash = nullptr;
+      if (code->data.empty()) continue;
+      for (const auto& kernel : plan.kernels) {
+        if (kernel->image != i || (kernel->origin == fbs::KernelOrigin::Registered && kernel->epilogue.empty()))
+          continue;
+        const Digest contract = ContractOf(*kernel);
+        code->contracts.emplace_back(contract.low, contract.high);
+      }
+      const Sha256Digest hash = CodeHash(code->data, code->contracts);
+      code->hash = std::make_unique<fbs::Hash256>(flatbuffers::span<const uint8_t, 32>(hash.data(), 32));
+    }
+  }
+}
+
 std::vector<uint8_t> BytesOf(fbs::PlanT& plan) {
+  SealCodes(plan);
+  return BytesAsTheyAre(plan);
+}
+
+std::vector<uint8_t> BytesAsTheyAre(fbs::PlanT& plan) {
   const auto bytes = WritePlan(plan);
   if (!bytes.ok()) {
     std::fprintf(stderr, "WritePlan: %s\n", bytes.status().ToString().c_str());

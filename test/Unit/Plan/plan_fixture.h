@@ -65,8 +65,12 @@ fbs::PlanT MakePlanWithSequences(absl::Span<const uint8_t> image = {});
 fbs::LaunchT& LaunchAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);
 fbs::CopyT& CopyAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);
 
-// WritePlan, which must succeed.
+// Says of each code for which kernels it was made: for those of the plan that call it.
+void SealCodes(fbs::PlanT& plan);
+
+// WritePlan, which must succeed. BytesOf seals the codes first.
 std::vector<uint8_t> BytesOf(fbs::PlanT& plan);
+std::vector<uint8_t> BytesAsTheyAre(fbs::PlanT& plan);
 
 // Writes the content hash that the bytes have.
 void FixContentHash(std::vector<uint8_t>& bytes);

@@ -65,6 +65,8 @@ const Rule kCommunicationRules[] = {
     {"SecondPieceOfNothing",
      [](P& p) { Sum(p).pieces.emplace_back(Sum(p).pieces[0].source(), Sum(p).pieces[0].destination(), 0); },
      "collective AllReduce: 0 elements"},
+    {"TypeOfOtherElements", [](P& p) { Send(p).dtype = fbs::DType::I32; },
+     "command 1: Send: moves elements of i32, but buffer"},
     {"TypeThatIsSent", [](P& p) { Send(p).dtype = static_cast<fbs::DType>(10); }, "command 1: send: unknown dtype 10"},
     {"CommunicatorOfASend", [](P& p) { Send(p).communicator = kNone; }, "send: communicator 3 does not exist"},
     {"NoPeer", [](P& p) { Send(p).peer = 2; }, "send on 'pp': peer 2 does not exist; there are 2"},

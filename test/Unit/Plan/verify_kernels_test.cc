@@ -1,5 +1,6 @@
 // Rules of kernels and of images with code.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/sha256.h"
+#include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Plan/verifier_rules.h"
 
@@ -32,12 +33,49 @@ TEST(VerifyKernelsGood, AcceptsFactsAboutCode) {
   fbs::PlanT plan = MakePlan();
   MapOf(plan).argument = 2;
   fbs::CodeT& code = *plan.images[0]->codes[0];
-  const Sha256Digest digest = Sha256Of({code.data.data(), code.data.size()});
-  code.hash = std::make_unique<fbs::Hash256>(flatbuffers::span<const uint8_t, 32>(digest.data(), 32));
   plan.images[0]->codes.push_back(std::make_unique<fbs::CodeT>(code));
   code.target = "x86-64-v4";
   ExpectAccepted(plan);
 }
+
+// Code that was made for the fixture's kernels, and kernels that were changed afterwards.
+struct BrokenSeal {
+  const char* name;
+  void (*breaks)(P&);
+  const char* message;
+};
+
+class VerifyContracts : public ::testing::TestWithParam<BrokenSeal> {};
+
+TEST_P(VerifyContracts, Refuses) {
+  P plan = MakePlan();
+  SealCodes(plan);
+  GetParam().breaks(plan);
+  const auto bytes = BytesAsTheyAre(plan);
+  const absl::Status status = VerifyPlan(PlanIn(bytes));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(GetParam().message));
+}
+
+constexpr char kNotForIt[] = "kernel 5 'fixture_add': the code of image 0 was not made for it";
+const BrokenSeal kBrokenSeals[] = {
+    {"Symbol", [](P& p) { p.kernels[kAdd]->name = "fixture_sub"; },
+     "kernel 5 'fixture_sub': the code of image 0 was not made for it"},
+    {"Extent", [](P& p) { SetExtent(*p.kernels[kAdd], 1); }, kNotForIt},
+    {"InPlacePair", [](P& p) { p.kernels[kAdd]->in_place.emplace_back(2, 0); }, kNotForIt},
+    {"Alignment", [](P& p) { p.kernels[kAdd]->arguments[0]->alignment = 64; }, kNotForIt},
+    {"Access", [](P& p) { p.kernels[kAdd]->arguments[0]->access = fbs::Access::ReadWrite; }, kNotForIt},
+    {"Hash", [](P& p) { p.images[0]->codes[0]->hash = std::make_unique<fbs::Hash256>(); },
+     "image 0: code 0: the hash is not that of the data and the contracts"},
+    {"Data", [](P& p) { p.images[0]->codes[0]->data.push_back(0); },
+     "image 0: code 0: the hash is not that of the data and the contracts"},
+    {"Contract", [](P& p) { p.images[0]->codes[0]->contracts[0] = fbs::ValueDigest(1, 2); },
+     "image 0: code 0: the hash is not that of the data and the contracts"},
+    {"NoHash", [](P& p) { p.images[0]->codes[0]->hash = nullptr; },
+     "image 0: code 0: it has contracts without a hash that covers them"},
+};
+INSTANTIATE_TEST_SUITE_P(Seals, VerifyContracts, ::testing::ValuesIn(kBrokenSeals),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(VerifyKernelsGood, AcceptsGrids) {
   const std::pair<std::vector<uint32_t>, std::vector<uint32_t>> grids[] = {
@@ -68,8 +106,6 @@ const Rule kKernelRules[] = {
        p.images[0]->codes[1]->format = "none";
      },
      "image 0: code 1: its format says that there is no code, but the image has others"},
-    {"HashOfOtherCode", [](P& p) { p.images[0]->codes[0]->hash = std::make_unique<fbs::Hash256>(); },
-     "image 0: code 0: the hash is not that of the data"},
     {"NoExtent", [](P& p) { SetExtent(*p.kernels[kAdd], 0); }, "the extent of its launches 0 must be 1 to"},
     {"ExtentTooLarge", [](P& p) { SetExtent(*p.kernels[kAdd], uint64_t{1} << 63); }, "must be 1 to 2^63 - 1"},
     {"NoGeometry", [](P& p) { p.kernels[kAdd]->geometry.Reset(); },

@@ -46,7 +46,7 @@ TEST(SessionErrors, OtherMachines) {
   ExpectRefused([](fbs::PlanT& p) { p.target->arch = "vax"; }, code, "compiled for architecture 'vax'");
   ExpectRefused([](fbs::PlanT& p) { p.target->cpu = "x86-64-v7"; }, code, "compiled for CPU 'x86-64-v7'");
   ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "the plan is for 4 ranks (dp=4), but 1 run it",
-                {.require_certificates = false});
+                {.prove = false});
   ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "and carries no proof");
   ExpectRefused(Nothing, code, "compiled for 2 threads, not 5", {.threads = 5});
 }
@@ -60,8 +60,10 @@ TEST(SessionErrors, UnknownDriver) {
 }
 
 TEST(SessionErrors, Kernels) {
-  ExpectRefused([](fbs::PlanT& p) { p.kernels[testing::kGather]->name = "gather"; }, absl::StatusCode::kNotFound,
-                "kernel 3: there is no kernel 'gather'");
+  const auto rename = [](fbs::PlanT& p) { p.kernels[testing::kGather]->name = "gather"; };
+  ExpectRefused(rename, absl::StatusCode::kInvalidArgument,
+                "the proof of signatures fails: kernel 3: there is no kernel 'gather'");
+  ExpectRefused(rename, absl::StatusCode::kNotFound, "kernel 3: there is no kernel 'gather'", {.prove = false});
   ExpectRefused([](fbs::PlanT& p) { p.kernels[testing::kMatmul]->attributes.pop_back(); },
                 absl::StatusCode::kInvalidArgument, "kernel 4: kernel 'matmul'");
   ExpectRefused([](fbs::PlanT& p) { p.kernels[testing::kAdd]->name = "fixture_sub"; }, absl::StatusCode::kNotFound,
@@ -72,9 +74,28 @@ TEST(SessionErrors, Kernels) {
         p.kernels[testing::kAdd]->origin = fbs::KernelOrigin::Registered;
         p.kernels[testing::kAdd]->geometry.Reset();
       },
-      absl::StatusCode::kInvalidArgument, "which this build's kernel does not allow");
+      absl::StatusCode::kInvalidArgument, "which this build's kernel does not allow", {.prove = false});
   ExpectRefused([](fbs::PlanT& p) { p.images[0]->codes[0]->data.resize(200); }, absl::StatusCode::kInvalidArgument,
                 "image 0: an image of the plan does not load");
+}
+
+TEST(SessionErrors, CommunicatorsOfOneRank) {
+  ExpectRefused(
+      [](fbs::PlanT& p) {
+        p.communicators.push_back(std::make_unique<fbs::CommunicatorT>());
+        p.communicators.back()->name = "dp";
+      },
+      absl::StatusCode::kFailedPrecondition, "the plan is for one rank and has communicator 'dp', but nobody");
+}
+
+TEST(SessionErrors, PlansThatAreNotSound) {
+  const auto drop_the_gather = [](fbs::PlanT& p) {
+    auto& commands = p.programs[1]->segments[1]->commands;
+    commands.erase(commands.begin());
+  };
+  ExpectRefused(drop_the_gather, absl::StatusCode::kInvalidArgument,
+                "'x.plan': the proof of initialisation fails: entry 'step'");
+  EXPECT_EQ(TryOpen(drop_the_gather, {.prove = false}).status(), absl::OkStatus());
 }
 
 TEST(SessionErrors, PlansWithoutCode) {

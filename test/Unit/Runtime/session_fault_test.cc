@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "kernels/cpu/grouped/grouped_reference.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/session.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "compiler/Check/PlanChecker.h"
+#include "checker/PlanChecker.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/mesh_view.h"
@@ -90,7 +90,7 @@ std::unique_ptr<Session> Open(
   options.driver = way.driver;
   options.compute = way.compute;
   options.group = group;
-  options.require_certificates = false;
+  options.prove = false;
   options.note = note;
   auto session = Session::Create(*std::move(loaded), options);
   EXPECT_TRUE(session.ok()) << session.status();

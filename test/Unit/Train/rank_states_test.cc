@@ -87,7 +87,7 @@ class RankStatesTest : public ::testing::Test {
       BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes({bytes.data(), bytes.size()}));
       SessionOptions options;
       options.group = &world.group(rank);
-      options.require_certificates = false;  // made by hand
+      options.prove = false;  // made by hand
       BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
       BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
       return body(*session, agreement);

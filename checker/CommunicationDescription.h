@@ -1,0 +1,22 @@
+//===- CommunicationDescription.h - why ranks communicate *- C++ -*-===//
+
+#ifndef BOWLINE_CHECKER_COMMUNICATIONDESCRIPTION_H
+#define BOWLINE_CHECKER_COMMUNICATIONDESCRIPTION_H
+
+#include "checker/CommunicationReport.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace bowline {
+
+/// Describes the communications of each entry that has any, once per role, with the reason of each.
+nlohmann::ordered_json describeCommunication(const fbs::Plan &plan, const CommunicationReportOptions &options);
+
+/// Returns what describeCommunication returned as text for people; with `showsTensors` also which tensors it moves.
+std::string layOutCommunication(const nlohmann::ordered_json &json, bool showsTensors);
+
+} // namespace bowline
+
+#endif // BOWLINE_CHECKER_COMMUNICATIONDESCRIPTION_H

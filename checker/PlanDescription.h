@@ -1,0 +1,30 @@
+//===- PlanDescription.h - what is inside of a plan *- C++ -*-===//
+
+#ifndef BOWLINE_CHECKER_PLANDESCRIPTION_H
+#define BOWLINE_CHECKER_PLANDESCRIPTION_H
+
+#include "runtime/plan/plan_file.h"
+
+#include "absl/status/statusor.h"
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace bowline {
+
+/// Header, entries with their ports, programs, kernels and buffers. With `memory` each entry says how many bytes are
+/// live over its commands.
+nlohmann::ordered_json describePlan(const LoadedPlan &plan, bool memory);
+
+/// Kernels alone, with how they are launched and what their code takes. Fails where that cannot be read.
+absl::StatusOr<nlohmann::ordered_json> describeKernels(const LoadedPlan &plan);
+
+/// Returns what describePlan returned as text for people; with `memory` only its header and entries.
+std::string layOutPlan(const nlohmann::ordered_json &plan, bool memory);
+
+/// Returns what describeKernels returned as text for people.
+std::string layOutKernels(const nlohmann::ordered_json &kernels);
+
+} // namespace bowline
+
+#endif // BOWLINE_CHECKER_PLANDESCRIPTION_H

@@ -1,0 +1,36 @@
+//===- SequenceCheck.h - kernels that read where sequences are ------------===//
+
+#ifndef BOWLINE_CHECKER_SEQUENCECHECK_H
+#define BOWLINE_CHECKER_SEQUENCECHECK_H
+
+#include "checker/Timeline.h"
+
+#include "absl/status/status.h"
+
+namespace bowline {
+
+/// Proves of the commands of an entry that every kernel whose data say where sequences and their blocks are
+/// (kernels/registry/sequence_operands.h) reads inputs about which the entry's callers promise that (Sequences in
+/// plan.fbs), for rows and caches of the sizes that it has. So no row is written twice, and none outside of a block.
+class SequenceCheck {
+public:
+  SequenceCheck(const Timeline &timeline, uint32_t entry);
+
+  absl::Status check();
+  /// The number of operands that the proof is about.
+  uint64_t facts() const { return facts_; }
+
+private:
+  absl::Status checkLaunch(CommandSite site, const fbs::Launch &launch, absl::Span<const OperandAccess> accesses);
+  absl::Status checkInput(CommandSite site, const OperandAccess &access, uint32_t input, const char *what);
+
+  const Timeline &timeline_;
+  const fbs::Plan &plan_;
+  const uint32_t entry_;
+  const fbs::Sequences *sequences_;
+  uint64_t facts_ = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_CHECKER_SEQUENCECHECK_H
