@@ -21,13 +21,26 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+class Connection;
+
+// Those that are not closed.
+struct OpenConnections {
+  std::set<Connection*> all;
+  std::function<void()> none;  // runs when the last one is closed
+
+  void Remove(Connection* connection) {
+    all.erase(connection);
+    if (all.empty() && none) none();
+  }
+};
+
 // A connection: one request after the other.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, const HttpLimits& limits, const HttpServer::Handler& handler,
-             std::set<Connection*>& open)
+             OpenConnections& open)
       : stream_(std::move(socket)), limits_(limits), handler_(handler), open_(open) {
-    open_.insert(this);
+    open_.all.insert(this);
   }
 
   asio::any_io_executor executor() { return stream_.get_executor(); }
@@ -109,7 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Close() {
     if (closed_) return;
     closed_ = true;
-    open_.erase(this);
+    open_.Remove(this);
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
     stream_.close();
@@ -177,7 +190,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::tcp_stream stream_;
   const HttpLimits& limits_;
   const HttpServer::Handler& handler_;
-  std::set<Connection*>& open_;  // those that are not closed
+  OpenConnections& open_;
   beast::flat_buffer buffer_;
   std::unique_ptr<http::request_parser<http::string_body>> parser_;
   std::deque<std::string> unsent_;
@@ -334,7 +347,9 @@ void Connection::WriteNext() {
 
 class BeastServer : public HttpServer {
  public:
-  BeastServer(const HttpLimits& limits, Handler handler) : limits_(limits), handler_(std::move(handler)) {}
+  BeastServer(const HttpLimits& limits, Handler handler) : limits_(limits), handler_(std::move(handler)) {
+    open_.none = [this] { deadline_.cancel(); };  // which would keep Run
+  }
 
   absl::Status Bind(const std::string& host, uint16_t port) {
     error_code error;
@@ -362,19 +377,31 @@ class BeastServer : public HttpServer {
   void Run() override { context_.run(); }
   void Stop() override { context_.stop(); }
   void Finish() override {
-    asio::post(context_, [this] {
-      error_code ignored;
-      acceptor_.close(ignored);
-      retry_.cancel();
-      for (Connection* connection : std::set<Connection*>(open_)) connection->CloseSoon();
+    asio::post(context_, [this] { CloseSoon(); });
+  }
+  void FinishWithin(std::chrono::milliseconds limit) override {
+    asio::post(context_, [this, limit] {
+      CloseSoon();
+      if (open_.all.empty()) return;
+      deadline_.expires_after(limit);
+      deadline_.async_wait([this](error_code stopped) {
+        if (stopped) return;
+        for (Connection* connection : std::set<Connection*>(open_.all)) connection->Close();
+      });
     });
   }
 
  private:
+  void CloseSoon() {
+    error_code ignored;
+    acceptor_.close(ignored);
+    retry_.cancel();
+    for (Connection* connection : std::set<Connection*>(open_.all)) connection->CloseSoon();
+  }
   void Accept() {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor_.is_open()) return;
-      if (!error && open_.size() < limits_.connections) {
+      if (!error && open_.all.size() < limits_.connections) {
         error_code ignored;
         socket.set_option(tcp::no_delay(true), ignored);
         std::make_shared<Connection>(std::move(socket), limits_, handler_, open_)->Read();
@@ -391,10 +418,10 @@ class BeastServer : public HttpServer {
   const HttpLimits limits_;
   const Handler handler_;
   uint16_t port_ = 0;
-  std::set<Connection*> open_;
+  OpenConnections open_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_{context_};
-  asio::steady_timer retry_{context_};
+  asio::steady_timer retry_{context_}, deadline_{context_};
 };
 
 }  // namespace

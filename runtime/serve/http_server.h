@@ -82,6 +82,9 @@ class HttpServer {
   // Takes no more connections, and ends Run when the replies that are under way are complete. May be called from any
   // thread.
   virtual void Finish() = 0;
+  // As Finish; connections whose replies are not complete, or not taken by their clients, are closed after `limit`. May
+  // be called from any thread, also after Finish.
+  virtual void FinishWithin(std::chrono::milliseconds limit) = 0;
 };
 
 }  // namespace bowline::serve

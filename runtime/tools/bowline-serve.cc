@@ -71,7 +71,7 @@ A rank that dies, stops or is cut off ends the server with exit code 3.
 
 Requests are computed side by side, as many as --max-batch says; others wait. A plan of --mode generate computes one
 at a time, and its whole text again for each token. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
-seconds at most; a second one ends that. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
+seconds at most; a second one ends that. Then requests are cancelled, and a second later connections are closed. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
 
 Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken, a compiler that died).)";
 
@@ -98,6 +98,9 @@ constexpr std::pair<const char*, const char*> kCompileFlags[] = {
     {"--kv-blocks", "Blocks of 16 tokens of that cache, instead of bytes"},
     {"--mesh", "Ranks that divide the model, as tp=2 [one]"},
     {"--threads", "Threads that compute, of each rank; 0: the processors of this machine [0]"}};
+
+// From the end of the drain, for clients to take the message that their requests were cancelled.
+constexpr std::chrono::seconds kLastReplyTime{1};
 
 void Note(absl::string_view note) { absl::FPrintF(stderr, "bowline-serve: note: %s\n", note); }
 
@@ -325,7 +328,7 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
                     *session, *view.group,
                     {.timeout = options.timeout(), .broken = [&](const absl::Status& why) { broken.Set(why); }}));
   }
-  BOWLINE_ASSIGN_OR_RETURN(const Served served, has_steps ? ServeSteps(session.get(), leader.get(), options)
+  BOWLINE_ASSIGN_OR_RETURN(Served served, has_steps ? ServeSteps(session.get(), leader.get(), options)
                                                           : ServeTexts(session.get(), options));
   serve::Engine& engine = *served.engine;
   if (files.tokenizer->vocabulary_size() > served.vocabulary) {
@@ -372,19 +375,24 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
         service->SetDraining();
         engine.Drain([&] { server->Finish(); });
       },
-      [&] { engine.CancelAll(); });
+      [&] {
+        engine.CancelAll();
+        server->FinishWithin(kLastReplyTime);
+      });
   const bool is_v6 = options.host.find(':') != std::string::npos;
   absl::FPrintF(stderr, "listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", options.host, is_v6 ? "]" : "",
                 server->port());
   broken.Handle([&] {
     service->SetDraining();
     engine.CancelAll();
-    server->Finish();
+    server->FinishWithin(kLastReplyTime);
   });
   server->Run();
   signals.Stop();
   broken.Handle(nullptr);
   service.reset();
+  // Requests that are still computed have exchanges, which the server outlives.
+  served.engine.reset();
   return broken.status();
 }
 

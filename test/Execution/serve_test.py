@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import unittest
 
@@ -171,6 +172,18 @@ class Serve(tools.ToolTest):
         self.assertEqual(self.ask(port, "/health")[0], 200)
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
+
+    def test_a_client_that_does_not_read_holds_up_no_end(self):
+        server, port = self.serve("--drain-timeout", 0)
+        # Replies of 50 MB, of which sockets keep a part.
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 2000)
+            # Meanwhile the server comes to a piece that no socket has room for.
+            for _ in range(100):
+                self.assertEqual(self.ask(port, "/health")[0], 200)
+            server.send_signal(signal.SIGTERM)
+            # A client has 30 seconds for each piece of a reply.
+            self.assertEqual(server.wait(20), 0)
 
     def test_a_log_that_nobody_reads_holds_up_nobody(self):
         server, port = self.serve("--log-json")

@@ -240,6 +240,61 @@ TEST(HttpServerTest, FinishCompletesRepliesAndEndsTheRest) {
   kept = nullptr;
 }
 
+TEST(HttpServerTest, FinishWithinALimitClosesWhatIsLeft) {
+  HttpLimits limits;
+  limits.unread_bytes = size_t{1} << 30;
+  limits.write_time = std::chrono::hours(1);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int asked = 0, left = 0;
+  std::vector<std::shared_ptr<HttpExchange>> kept;
+  auto listening = HttpServer::Listen("127.0.0.1", 0, limits, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    exchange->OnDisconnect([&] {
+      const std::lock_guard<std::mutex> inner(mutex);
+      ++left;
+    });
+    if (exchange->request().path == "/unread") {
+      // More than the system keeps for a socket.
+      exchange->BeginStream("text/plain");
+      exchange->Write(std::string(64 << 20, 'x'));
+      exchange->EndStream();
+    }
+    kept.push_back(exchange);
+    ++asked;
+    changed.notify_all();
+  });
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  HttpServer& server = **listening;
+  std::thread thread([&] { server.Run(); });
+  HttpClient unread(server.port()), unanswered(server.port());
+  unread.SendGet("/unread");
+  unanswered.SendGet("/unanswered");
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return asked == 2; });
+  }
+  server.Finish();
+  server.FinishWithin(std::chrono::milliseconds(1));
+  thread.join();
+  EXPECT_EQ(unanswered.ReadAll(), "");
+  EXPECT_EQ(left, 1);  // of the other the reply was complete
+  kept.clear();
+}
+
+TEST(HttpServerTest, FinishWithinALimitWaitsForNobodyWhereNobodyIsLeft) {
+  auto listening = HttpServer::Listen("127.0.0.1", 0, {}, Echo);
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  HttpServer& server = **listening;
+  std::thread thread([&] { server.Run(); });
+  HttpClient client(server.port());
+  client.SendGet("/a");
+  EXPECT_THAT(client.ReadReply(), EndsWith("GET /a "));
+  server.FinishWithin(std::chrono::hours(1));
+  EXPECT_EQ(client.ReadAll(), "");
+  thread.join();
+}
+
 TEST(HttpServerTest, APortThatIsTakenIsNamed) {
   Serving serving(Echo);
   const auto second = HttpServer::Listen("127.0.0.1", serving.port(), {}, Echo);
