@@ -216,12 +216,21 @@ std::variant<std::vector<int32_t>, ApiError> Service::Encode(const ApiRequest& r
   const absl::StatusOr<std::string> text =
       chat ? model_.render(request.messages) : std::get<std::string>(request.prompt);
   if (!text.ok()) return ErrorOf(400, std::string(text.status().message()), "invalid_value", param);
-  // A template writes the begin token itself.
-  const EncodeOptions options = {/*add_special=*/!chat, /*parse_special=*/true};
+  EncodeOptions options = PromptOptions(*model_.tokenizer, chat);
+  options.most = static_cast<size_t>(model_.context);
   auto encoded = model_.tokenizer->Encode(*text, options);
+  if (absl::IsOutOfRange(encoded.status())) return TooLong(request, chat, "more");
   if (!encoded.ok()) return ErrorOf(400, std::string(encoded.status().message()), "invalid_value", param);
   if (encoded->empty()) return ErrorOf(400, "the prompt is empty", "invalid_value", param);
   return *std::move(encoded);
+}
+
+ApiError Service::TooLong(const ApiRequest& request, bool chat, const std::string& prompted) const {
+  return ErrorOf(
+      400,
+      absl::StrCat("this model's context has ", model_.context, " tokens; the prompt has ", prompted,
+                   request.max_tokens ? absl::StrCat(" and 'max_tokens' asks for ", *request.max_tokens) : ""),
+      "context_length_exceeded", chat ? "messages" : "prompt");
 }
 
 std::variant<Generation, ApiError> Service::Plan(const ApiRequest& request, bool chat) const {
@@ -234,13 +243,7 @@ std::variant<Generation, ApiError> Service::Plan(const ApiRequest& request, bool
   generation.prompt = std::get<std::vector<int32_t>>(std::move(encoded));
   const auto prompted = static_cast<int64_t>(generation.prompt.size());
   const int64_t left = model_.context - prompted;
-  if (left < 1 || request.max_tokens.value_or(1) > left) {
-    return ErrorOf(
-        400,
-        absl::StrCat("this model's context has ", model_.context, " tokens; the prompt has ", prompted,
-                     request.max_tokens ? absl::StrCat(" and 'max_tokens' asks for ", *request.max_tokens) : ""),
-        "context_length_exceeded", chat ? "messages" : "prompt");
-  }
+  if (left < 1 || request.max_tokens.value_or(1) > left) return TooLong(request, chat, absl::StrCat(prompted));
   const GenerationDefaults& defaults = model_.defaults;
   // OpenAI's default for completions is 16.
   const int64_t most = chat ? defaults.max_new_tokens.value_or(left) : 16;
@@ -311,7 +314,11 @@ void Service::Tokenize(HttpExchange& exchange) const {
   const auto parsed = ParseTokenizeRequest(exchange.request().body);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(exchange, *error);
   const auto& request = std::get<TokenizeRequest>(parsed);
-  const auto ids = model_.tokenizer->Encode(request.prompt, {.add_special = request.add_special});
+  if (!request.model.empty() && request.model != model_.name) return Refuse(exchange, NoModel(request.model));
+  const Tokenizer& tokenizer = *model_.tokenizer;
+  const auto ids =
+      tokenizer.Encode(request.prompt, request.add_special ? PromptOptions(tokenizer, /*rendered=*/false)
+                                                           : EncodeOptions{.add_special = false});
   if (!ids.ok()) return Refuse(exchange, ErrorOf(400, std::string(ids.status().message()), "invalid_value", "prompt"));
   exchange.Reply(200, kJson,
                  OrderedJson{{"count", ids->size()}, {"max_model_len", model_.context}, {"tokens", *ids}}.dump());

@@ -75,6 +75,8 @@ class Service {
   OrderedJson Model() const;
   std::string Models() const;
   void DescribeModel(HttpExchange& exchange, const std::string& name) const;
+  // The prompt has so many tokens.
+  ApiError TooLong(const ApiRequest& request, bool chat, const std::string& prompted) const;
   ApiError NoModel(const std::string& name) const;
 
   const ServedModel& model_;

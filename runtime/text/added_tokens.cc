@@ -43,7 +43,6 @@ void AddedTokens::Add(std::string content, AddedToken token) {
 
 std::pair<const AddedToken*, size_t> AddedTokens::Match(absl::string_view text) const {
   std::pair<const AddedToken*, size_t> longest = {nullptr, 0};
-  if (!first_bytes_[static_cast<uint8_t>(text[0])]) return longest;
   uint32_t node = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto edge = edges_.find(uint64_t{node} << 8 | static_cast<uint8_t>(text[i]));
@@ -58,6 +57,11 @@ absl::Status AddedTokens::Split(absl::string_view text, bool special,
                                 absl::FunctionRef<absl::Status(int32_t id, absl::string_view part)> found) const {
   size_t done = 0;  // all before it was handed over
   for (size_t at = 0; at < text.size();) {
+    // Most bytes begin no token.
+    if (!first_bytes_[static_cast<uint8_t>(text[at])]) {
+      ++at;
+      continue;
+    }
     const auto [token, size] = Match(text.substr(at));
     if (token == nullptr) {
       ++at;

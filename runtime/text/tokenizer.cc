@@ -1,5 +1,6 @@
 #include "runtime/text/tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -76,6 +77,7 @@ absl::Status CheckSteps(const TokenizerDefinition& definition) {
 
 struct Tokenizer::Encoding {
   bool parse_special;
+  size_t most;
   std::vector<int32_t> ids;
   absl::flat_hash_map<std::string, std::vector<int32_t>> pieces;
 
@@ -88,6 +90,12 @@ struct Tokenizer::Encoding {
       model.Encode(piece, &cached->second);
     }
     ids.insert(ids.end(), cached->second.begin(), cached->second.end());
+  }
+
+  // Whether there are more tokens than the most, with those of a piece that are certain.
+  absl::Status Check(size_t of_piece = 0) const {
+    if (ids.size() <= most && of_piece <= most - ids.size()) return absl::OkStatus();
+    return absl::OutOfRangeError(absl::StrCat("the text has more than ", most, " tokens"));
   }
 };
 
@@ -106,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(TokenizerDefinition
   }
   BOWLINE_ASSIGN_OR_RETURN(tokenizer->pre_tokenizer_, PreTokenizer::Create(own.pre_tokenizer));
   BOWLINE_RETURN_IF_ERROR(tokenizer->AddAddedTokens());
+  tokenizer->FindLongestToken();
   return tokenizer;
 }
 
@@ -147,6 +156,24 @@ absl::Status Tokenizer::AddAddedTokens() {
   return absl::OkStatus();
 }
 
+void Tokenizer::FindLongestToken() {
+  const auto* bpe = std::get_if<BpeDefinition>(&definition_.model);
+  const std::vector<PreTokenizerStep>& steps = definition_.pre_tokenizer;
+  const bool byte_level =
+      bpe != nullptr && !steps.empty() && steps.back().kind == PreTokenizerStep::Kind::kByteLevel;
+  if (!byte_level && bpe != nullptr && !bpe->byte_fallback) return;
+  for (int byte = 0; byte < 256; ++byte) {
+    const char text = static_cast<char>(byte);
+    const int32_t id = byte_level ? vocabulary_.Find(ToByteAlphabet(absl::string_view(&text, 1)))
+                                  : vocabulary_.ByteToken(static_cast<uint8_t>(byte));
+    if (id < 0) return;
+  }
+  longest_token_ = 1;
+  for (int32_t id = 0; id < vocabulary_size(); ++id) {
+    longest_token_ = std::max(longest_token_, vocabulary_.token(id).size());
+  }
+}
+
 absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, const EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a text has ", text.size(), " bytes; the most are ", kMaxTextBytes));
@@ -154,18 +181,23 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, c
   if (const size_t at = FindInvalidUtf8(text); at != absl::string_view::npos) {
     return absl::InvalidArgumentError(absl::StrCat("the text is no UTF-8 at byte ", at));
   }
-  Encoding encoding{options.parse_special, {}, {}};
+  Encoding encoding{options.parse_special, options.most, {}, {}};
   if (options.add_special) encoding.ids = definition_.prefix;
   BOWLINE_RETURN_IF_ERROR(
       raw_added_.Split(text, options.parse_special, [&](int32_t id, absl::string_view part) -> absl::Status {
+        BOWLINE_RETURN_IF_ERROR(encoding.Check());
         if (id < 0) return EncodeSection(part, part.data() == text.data(), &encoding);
         encoding.ids.push_back(id);
         return absl::OkStatus();
       }));
-  if (options.add_special) {
-    encoding.ids.insert(encoding.ids.end(), definition_.suffix.begin(), definition_.suffix.end());
+  std::vector<int32_t>& ids = encoding.ids;
+  if (options.one_begin && !ids.empty() && ids[0] == definition_.begin) {
+    ids.erase(ids.begin() + 1,
+              std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id != definition_.begin; }));
   }
-  return std::move(encoding.ids);
+  if (options.add_special) ids.insert(ids.end(), definition_.suffix.begin(), definition_.suffix.end());
+  BOWLINE_RETURN_IF_ERROR(encoding.Check());
+  return std::move(ids);
 }
 
 absl::Status Tokenizer::EncodeSection(absl::string_view section, bool at_start, Encoding* encoding) const {
@@ -181,10 +213,15 @@ absl::Status Tokenizer::EncodeSection(absl::string_view section, bool at_start, 
           return absl::OkStatus();
         }
         return pre_tokenizer_.Split(part, at_start && part.data() == section.data(), [&](absl::string_view piece) {
+          BOWLINE_RETURN_IF_ERROR(encoding->Check(piece.size() / longest_token_));
           encoding->AddPiece(*model_, piece);
           return absl::OkStatus();
         });
       });
+}
+
+EncodeOptions PromptOptions(const Tokenizer& tokenizer, bool rendered) {
+  return {.add_special = !rendered, .one_begin = rendered || tokenizer.adds_begin_token()};
 }
 
 bool Tokenizer::adds_begin_token() const {

@@ -3,7 +3,9 @@
 
 // Text to tokens and back.
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,9 @@ namespace bowline {
 struct EncodeOptions {
   bool add_special = true;    // what the tokenizer puts around a text, as a begin token
   bool parse_special = true;  // special tokens in the text are tokens; otherwise they are text like any other
+  bool one_begin = false;     // begin tokens at the start are one, whoever wrote them
+  // A text of more tokens is kOutOfRange, which is found without encoding most of a far longer one.
+  size_t most = std::numeric_limits<size_t>::max();
 };
 
 // May be used by several threads.
@@ -60,11 +65,14 @@ class Tokenizer {
   absl::Status CheckIds() const;
   absl::Status AddAddedTokens();
   absl::Status EncodeSection(absl::string_view section, bool at_start, Encoding* encoding) const;
+  void FindLongestToken();
   // Appends the bytes of a token. True where it is a byte by its name, as <0x0A>.
   bool AppendBytes(int32_t id, bool first, std::string* bytes) const;
   // How many spaces are no part of the text's beginning.
   int StrippedSpaces() const;
 
+  // Bytes of a piece that one token stands for at most; the largest number where letters without a token are left out.
+  size_t longest_token_ = std::numeric_limits<size_t>::max();
   TokenizerDefinition definition_;  // without tokens, which `vocabulary_` has, and merges
   Vocabulary vocabulary_;
   std::vector<bool> special_;
@@ -73,6 +81,10 @@ class Tokenizer {
   AddedTokens normalized_added_;  // found in normalized text
   PreTokenizer pre_tokenizer_;
 };
+
+// How a text that is to be continued is encoded; `rendered`: by a chat template, which writes the begin token itself. A
+// text that has the begin token gets no other.
+EncodeOptions PromptOptions(const Tokenizer& tokenizer, bool rendered);
 
 // Turns tokens into text as they come. Bytes of a character wait until all of them are there.
 class StreamDecoder {

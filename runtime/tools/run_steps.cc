@@ -48,8 +48,7 @@ absl::StatusOr<std::vector<int32_t>> Encode(const serve::ModelFiles& files, cons
     BOWLINE_ASSIGN_OR_RETURN(
         text, render(serve::OrderedJson::array({serve::OrderedJson{{"role", "user"}, {"content", text}}})));
   }
-  // A template writes the begin token itself.
-  return files.tokenizer->Encode(text, {/*add_special=*/!options.chat, /*parse_special=*/true});
+  return files.tokenizer->Encode(text, PromptOptions(*files.tokenizer, options.chat));
 }
 
 absl::Status CheckIds(const std::vector<int32_t>& prompt, int64_t vocabulary) {

@@ -108,6 +108,8 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
       {"/v1/completions", {{"prompt", {1, 96}}}, "prompt", "no token 96"},
       {"/v1/completions", {{"prompt", ""}}, "prompt", "empty"},
       {"/v1/completions", Json::object(), "prompt", "is to be"},
+      {"/v1/completions", {{"prompt", std::string(41, 'a')}}, "prompt", "the prompt has more"},
+      {"/tokenize", {{"prompt", "a"}, {"model", "other"}}, "model", "there is 'mirror'"},
       {"/tokenize", {{"prompt", 1}}, "prompt", "not a text"},
       {"/tokenize", {{"prompt", "a"}, {"fast", true}}, "fast", "the field 'fast'"},
       {"/v1/completions", {{"prompt", "a"}, {"stop", {"a", "b", "c", "d", "e"}}}, "stop", "more than 4"},
@@ -131,6 +133,29 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
   HttpClient client(server_->port());
   client.SendPost("/v1/completions", "{\"prompt\": ", "Connection: close\r\n");
   EXPECT_THAT(client.ReadAll(), HasSubstr("the body: not valid JSON"));
+}
+
+TEST_F(ServiceTest, APromptHasOneBeginToken) {
+  Start();
+  TokenizerParts parts = Letters();
+  parts.begin = static_cast<int32_t>(parts.tokens.size());
+  parts.tokens.emplace_back("<|begin|>");
+  parts.types.push_back(3);
+  parts.add_begin = true;
+  auto tokenizer = MakeTokenizer(std::move(parts));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  model_.tokenizer = tokenizer->get();
+  for (const char* prompt : {"ab", "<|begin|>ab", "<|begin|><|begin|>ab"}) {
+    EXPECT_EQ(BodyOf(Post("/v1/completions", {{"prompt", prompt}}))["usage"]["prompt_tokens"], 3) << prompt;
+    EXPECT_EQ(BodyOf(Post("/tokenize", {{"prompt", prompt}}))["count"], 3) << prompt;
+  }
+  model_.render = [](const nlohmann::ordered_json& messages) -> absl::StatusOr<std::string> {
+    return "<|begin|>" + messages[0]["content"].get<std::string>();
+  };
+  for (const char* content : {"ab", "<|begin|>ab"}) {
+    const Json messages = {{{"role", "user"}, {"content", content}}};
+    EXPECT_EQ(BodyOf(Post("/v1/chat/completions", {{"messages", messages}}))["usage"]["prompt_tokens"], 3) << content;
+  }
 }
 
 TEST_F(ServiceTest, KeysAreAsked) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "test/Unit/Base/gguf_bytes.h"
 
 namespace bowline {
@@ -56,6 +57,64 @@ TEST(GgufTokenizerTest, ReadsBytePairs) {
   EXPECT_THAT(*(*tokenizer)->Encode("ab b</s>"), ElementsAre(0, 4, 5, 3, 1));
   EXPECT_EQ((*tokenizer)->end_token(), 1);
   EXPECT_EQ((*tokenizer)->Decode(std::vector<int32_t>{4, 5, 3}), "ab b");
+}
+
+TEST(GgufTokenizerTest, ATextThatHasTheBeginTokenGetsNoOther) {
+  const auto opened = Open(BytePairs());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const Tokenizer& tokenizer = **opened;
+  for (const bool rendered : {false, true}) {
+    const EncodeOptions options = PromptOptions(tokenizer, rendered);
+    EXPECT_THAT(*tokenizer.Encode("<s>ab", options), ElementsAre(0, 4));
+    EXPECT_THAT(*tokenizer.Encode("<s><s>ab<s><s>", options), ElementsAre(0, 4, 0, 0));
+  }
+  EXPECT_THAT(*tokenizer.Encode("ab", PromptOptions(tokenizer, /*rendered=*/false)), ElementsAre(0, 4));
+  EXPECT_THAT(*tokenizer.Encode("ab", PromptOptions(tokenizer, /*rendered=*/true)), ElementsAre(4));
+  EXPECT_THAT(*tokenizer.Encode("<s>ab"), ElementsAre(0, 0, 4));  // as the reference does
+  // A tokenizer that adds none leaves a text what it has.
+  std::vector<std::string> keys = BytePairs();
+  keys.pop_back();
+  const auto plain = Open(keys);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_THAT(*(*plain)->Encode("<s><s>ab", PromptOptions(**plain, /*rendered=*/false)), ElementsAre(0, 0, 4));
+}
+
+TEST(GgufTokenizerTest, ATextOfMoreTokensThanTheMostIsRefused) {
+  const auto opened = Open(BytePairs());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EncodeOptions options = {.most = 4};
+  EXPECT_THAT(*(*opened)->Encode("ab b", options), ElementsAre(0, 4, 5, 3));
+  for (const char* text : {"ab ba", "ab b</s>", "</s></s></s></s>", "aaaa"}) {
+    const absl::Status status = (*opened)->Encode(text, options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("more than 4 tokens"));
+  }
+}
+
+// A piece may be refused for its length, and never wrongly.
+TEST(GgufTokenizerTest, ATextOfTheMostTokensIsEncodedWhateverItsBytes) {
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  std::vector<int32_t> types = {2, 3, 3};
+  for (int byte = 0; byte < 256; ++byte) {
+    tokens.push_back(absl::StrFormat("<0x%02X>", byte));
+    types.push_back(6);
+  }
+  for (const char* token : {"a", "aa", "aaaa"}) {
+    tokens.emplace_back(token);
+    types.push_back(1);
+  }
+  const auto opened = Open({Key("model", kString, GgufString("llama")), Key("tokens", kArray, Texts(tokens)),
+                            Key("scores", kArray, Numbers<float>(kF32, std::vector<float>(tokens.size(), 0.0F))),
+                            Key("token_type", kArray, Numbers<int32_t>(kI32, types)),
+                            Key("bos_token_id", kU32, Little<uint32_t>(1))});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  for (size_t length = 1; length < 40; ++length) {
+    const std::string text(length, 'a');
+    const std::vector<int32_t> all = *(*opened)->Encode(text);
+    EXPECT_LT(all.size(), 5 + length / 4 + 3);
+    EXPECT_EQ(*(*opened)->Encode(text, {.most = all.size()}), all);
+    EXPECT_EQ((*opened)->Encode(text, {.most = all.size() - 1}).status().code(), absl::StatusCode::kOutOfRange);
+  }
 }
 
 TEST(GgufTokenizerTest, ReadsScores) {
