@@ -76,6 +76,10 @@ class BpeModel : public PieceModel {
     }
   }
 
+  bool Covers(absl::string_view character) const override {
+    return vocabulary_.Find(character) >= 0 || (byte_fallback_ && HasBytes(character));
+  }
+
  private:
   std::vector<Symbol> Symbols(absl::string_view piece) const {
     std::vector<Symbol> symbols;

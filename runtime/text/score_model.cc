@@ -68,10 +68,20 @@ class ScoreModel : public PieceModel {
     }
   }
 
+  bool Covers(absl::string_view character) const override {
+    return FindMergeable(character) >= 0 || HasBytes(character);
+  }
+
  private:
   int32_t FindMergeable(absl::string_view text) const {
     const int32_t id = vocabulary_.Find(text);
     return id >= 0 && definition_.mergeable[static_cast<size_t>(id)] ? id : -1;
+  }
+
+  bool HasBytes(absl::string_view text) const {
+    bool bytes = true;
+    for (const char byte : text) bytes &= vocabulary_.ByteToken(static_cast<uint8_t>(byte)) >= 0;
+    return bytes;
   }
 
   // Neighbouring characters without a token are one unknown token.
@@ -81,9 +91,7 @@ class ScoreModel : public PieceModel {
       *after_unknown = false;
       return;
     }
-    bool bytes = true;
-    for (const char byte : text) bytes &= vocabulary_.ByteToken(static_cast<uint8_t>(byte)) >= 0;
-    if (bytes) {
+    if (HasBytes(text)) {
       for (const char byte : text) ids->push_back(vocabulary_.ByteToken(static_cast<uint8_t>(byte)));
       *after_unknown = false;
     } else if (definition_.unknown >= 0 && !*after_unknown) {

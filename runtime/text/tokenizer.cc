@@ -92,11 +92,10 @@ struct Tokenizer::Encoding {
     ids.insert(ids.end(), cached->second.begin(), cached->second.end());
   }
 
-  // Whether there are more tokens than the most, with those of a piece that are certain.
-  absl::Status Check(size_t of_piece = 0) const {
-    if (ids.size() <= most && of_piece <= most - ids.size()) return absl::OkStatus();
+  absl::Status TooLong() const {
     return absl::OutOfRangeError(absl::StrCat("the text has more than ", most, " tokens"));
   }
+  absl::Status Check() const { return ids.size() <= most ? absl::OkStatus() : TooLong(); }
 };
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(TokenizerDefinition definition) {
@@ -114,7 +113,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(TokenizerDefinition
   }
   BOWLINE_ASSIGN_OR_RETURN(tokenizer->pre_tokenizer_, PreTokenizer::Create(own.pre_tokenizer));
   BOWLINE_RETURN_IF_ERROR(tokenizer->AddAddedTokens());
-  tokenizer->FindLongestToken();
+  for (int32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
+    tokenizer->longest_token_ = std::max(tokenizer->longest_token_, tokenizer->vocabulary_.token(id).size());
+  }
   return tokenizer;
 }
 
@@ -156,22 +157,18 @@ absl::Status Tokenizer::AddAddedTokens() {
   return absl::OkStatus();
 }
 
-void Tokenizer::FindLongestToken() {
-  const auto* bpe = std::get_if<BpeDefinition>(&definition_.model);
-  const std::vector<PreTokenizerStep>& steps = definition_.pre_tokenizer;
-  const bool byte_level =
-      bpe != nullptr && !steps.empty() && steps.back().kind == PreTokenizerStep::Kind::kByteLevel;
-  if (!byte_level && bpe != nullptr && !bpe->byte_fallback) return;
-  for (int byte = 0; byte < 256; ++byte) {
-    const char text = static_cast<char>(byte);
-    const int32_t id = byte_level ? vocabulary_.Find(ToByteAlphabet(absl::string_view(&text, 1)))
-                                  : vocabulary_.ByteToken(static_cast<uint8_t>(byte));
-    if (id < 0) return;
+absl::Status Tokenizer::CheckRoom(absl::string_view piece, const Encoding& encoding) const {
+  BOWLINE_RETURN_IF_ERROR(encoding.Check());
+  const size_t room = encoding.most - encoding.ids.size();
+  if (piece.size() / longest_token_ <= room) return absl::OkStatus();
+  size_t covered = 0;
+  for (size_t at = 0; at < piece.size();) {
+    const absl::string_view character = piece.substr(at, NextUtf8(piece.substr(at)).size);
+    at += character.size();
+    if (model_->Covers(character)) covered += character.size();
+    if (covered / longest_token_ > room) return encoding.TooLong();
   }
-  longest_token_ = 1;
-  for (int32_t id = 0; id < vocabulary_size(); ++id) {
-    longest_token_ = std::max(longest_token_, vocabulary_.token(id).size());
-  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, const EncodeOptions& options) const {
@@ -213,7 +210,7 @@ absl::Status Tokenizer::EncodeSection(absl::string_view section, bool at_start, 
           return absl::OkStatus();
         }
         return pre_tokenizer_.Split(part, at_start && part.data() == section.data(), [&](absl::string_view piece) {
-          BOWLINE_RETURN_IF_ERROR(encoding->Check(piece.size() / longest_token_));
+          BOWLINE_RETURN_IF_ERROR(CheckRoom(piece, *encoding));
           encoding->AddPiece(*model_, piece);
           return absl::OkStatus();
         });

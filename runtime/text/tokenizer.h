@@ -65,14 +65,14 @@ class Tokenizer {
   absl::Status CheckIds() const;
   absl::Status AddAddedTokens();
   absl::Status EncodeSection(absl::string_view section, bool at_start, Encoding* encoding) const;
-  void FindLongestToken();
+  // An error where the tokens of the text so far, and those that the piece has at least, are more than the most.
+  absl::Status CheckRoom(absl::string_view piece, const Encoding& encoding) const;
   // Appends the bytes of a token. True where it is a byte by its name, as <0x0A>.
   bool AppendBytes(int32_t id, bool first, std::string* bytes) const;
   // How many spaces are no part of the text's beginning.
   int StrippedSpaces() const;
 
-  // Bytes of a piece that one token stands for at most; the largest number where letters without a token are left out.
-  size_t longest_token_ = std::numeric_limits<size_t>::max();
+  size_t longest_token_ = 1;        // in bytes
   TokenizerDefinition definition_;  // without tokens, which `vocabulary_` has, and merges
   Vocabulary vocabulary_;
   std::vector<bool> special_;

@@ -45,6 +45,8 @@ class PieceModel {
   virtual ~PieceModel() = default;
   // Appends the tokens of `piece`, which is UTF-8 and below 2 GiB.
   virtual void Encode(absl::string_view piece, std::vector<int32_t>* ids) const = 0;
+  // Whether a token, or one of each of its bytes, stands for the character in every piece; others may be left out.
+  virtual bool Covers(absl::string_view character) const = 0;
 };
 
 }  // namespace bowline

@@ -103,10 +103,10 @@ TEST(GgufTokenizerTest, ATextOfTheMostTokensIsEncodedWhateverItsBytes) {
     tokens.emplace_back(token);
     types.push_back(1);
   }
-  const auto opened = Open({Key("model", kString, GgufString("llama")), Key("tokens", kArray, Texts(tokens)),
-                            Key("scores", kArray, Numbers<float>(kF32, std::vector<float>(tokens.size(), 0.0F))),
-                            Key("token_type", kArray, Numbers<int32_t>(kI32, types)),
-                            Key("bos_token_id", kU32, Little<uint32_t>(1))});
+  const auto opened =
+      Open({Key("model", kString, GgufString("llama")), Key("tokens", kArray, Texts(tokens)),
+            Key("scores", kArray, Numbers<float>(kF32, std::vector<float>(tokens.size(), 0.0F))),
+            Key("token_type", kArray, Numbers<int32_t>(kI32, types)), Key("bos_token_id", kU32, Little<uint32_t>(1))});
   ASSERT_TRUE(opened.ok()) << opened.status();
   for (size_t length = 1; length < 40; ++length) {
     const std::string text(length, 'a');
