@@ -32,7 +32,7 @@ struct ApiError {
 
 struct ApiRequest {
   std::string model;
-  // Of /v1/chat/completions: an array of objects with the texts "role" and "content".
+  // Of /v1/chat/completions: an array of objects with the texts "role" and "content", and "name" where it was given.
   nlohmann::ordered_json messages;
   // Of /v1/completions: a text, or ids.
   std::variant<std::string, std::vector<int32_t>> prompt;
@@ -55,8 +55,8 @@ struct TokenizeRequest {
   bool add_special = true;
 };
 
-// Fields that are null, empty or have their default are accepted whatever they are called; others that are not honoured
-// are an error that names them.
+// A field that is null or empty (a text, an array or an object) is as one that is absent, whether it is honoured or
+// not; others that are not honoured are accepted with their defaults, and otherwise an error that names them.
 std::variant<ApiRequest, ApiError> ParseChatRequest(absl::string_view body);
 std::variant<ApiRequest, ApiError> ParseCompletionRequest(absl::string_view body);
 std::variant<TokenizeRequest, ApiError> ParseTokenizeRequest(absl::string_view body);
