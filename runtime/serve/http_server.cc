@@ -37,8 +37,7 @@ struct OpenConnections {
 // A connection: one request after the other.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, const HttpLimits& limits, const HttpServer::Handler& handler,
-             OpenConnections& open)
+  Connection(tcp::socket socket, const HttpLimits& limits, const HttpServer::Handler& handler, OpenConnections& open)
       : stream_(std::move(socket)), limits_(limits), handler_(handler), open_(open) {
     open_.all.insert(this);
   }

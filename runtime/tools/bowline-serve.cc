@@ -328,8 +328,8 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
                     *session, *view.group,
                     {.timeout = options.timeout(), .broken = [&](const absl::Status& why) { broken.Set(why); }}));
   }
-  BOWLINE_ASSIGN_OR_RETURN(Served served, has_steps ? ServeSteps(session.get(), leader.get(), options)
-                                                          : ServeTexts(session.get(), options));
+  BOWLINE_ASSIGN_OR_RETURN(
+      Served served, has_steps ? ServeSteps(session.get(), leader.get(), options) : ServeTexts(session.get(), options));
   serve::Engine& engine = *served.engine;
   if (files.tokenizer->vocabulary_size() > served.vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", files.tokenizer->vocabulary_size(),
@@ -385,7 +385,9 @@ absl::Status Answer(LoadedPlan plan, const RankView& view, const ServerFiles& se
   broken.Handle([&] {
     service->SetDraining();
     engine.CancelAll();
-    server->FinishWithin(kLastReplyTime);
+    // The ranks' end is told as soon as a step sees it.
+    const std::chrono::duration<double> drain(options.drain_timeout_s);
+    server->FinishWithin(kLastReplyTime + std::chrono::duration_cast<std::chrono::milliseconds>(drain));
   });
   server->Run();
   signals.Stop();
