@@ -124,7 +124,22 @@ void BatchEngine::EndCancelled(std::unique_lock<std::mutex>& lock) {
   Tell(ended, lock);
 }
 
+void BatchEngine::TellBegun(std::unique_lock<std::mutex>& lock) {
+  std::vector<std::shared_ptr<Ticket>> begun;
+  for (const auto& sequence : scheduler_->running()) {
+    if (sequence->rows == 0) continue;
+    Request& request = requests_.at(sequence->id);
+    if (!std::exchange(request.began, true) && request.ticket->generation().begin) begun.push_back(request.ticket);
+  }
+  if (begun.empty()) return;
+  lock.unlock();
+  for (const auto& ticket : begun) ticket->generation().begin();
+  lock.lock();
+}
+
 void BatchEngine::RunStep(const StepBatch& batch, std::unique_lock<std::mutex>& lock) {
+  TellBegun(lock);
+  counts_.step_tokens.Add(batch.rows.back());
   std::vector<SampledToken> sampled;
   lock.unlock();
   absl::Status status = step_(batch, sampled);

@@ -35,6 +35,7 @@ class BatchEngine final : public Engine {
   struct Request {
     std::shared_ptr<Ticket> ticket;
     uint64_t generated = 0;  // tokens
+    bool began = false;
   };
   // A request that ended, and is to be told.
   struct Ended {
@@ -48,6 +49,8 @@ class BatchEngine final : public Engine {
   void Run();
   // Runs a step. The lock is held but while the step runs and while clients are called.
   void RunStep(const StepBatch& batch, std::unique_lock<std::mutex>& lock);
+  // Tells requests whose first rows are in the step that is composed.
+  void TellBegun(std::unique_lock<std::mutex>& lock);
   void EndCancelled(std::unique_lock<std::mutex>& lock);
   // Counts the request's end; the scheduler has forgotten it.
   Ended End(uint64_t id, FinishReason reason, const absl::Status& status = absl::OkStatus());

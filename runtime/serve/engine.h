@@ -12,6 +12,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/serve/finish_reason.h"
+#include "runtime/serve/histogram.h"
 #include "runtime/serve/step_batch.h"
 
 namespace bowline::serve {
@@ -25,6 +26,8 @@ struct Generation {
   uint64_t seed = 0;
   int32_t top_logprobs = 0;  // most likely tokens that `take` gets with each token
   std::vector<int32_t> end_tokens;
+  // Called once, on the engine's thread, before the first step that computes it; null: nobody asks.
+  std::function<void()> begin = nullptr;
   // Called on the engine's thread with each token that is no end token; false when that is enough.
   std::function<bool(const SampledToken&)> take;
   // Called once, on the engine's thread, behind all tokens.
@@ -39,6 +42,7 @@ struct EngineCounts {
   uint64_t blocks_used = 0, blocks_total = 0;  // now; blocks that are kept for their tokens alone are not used
   uint64_t preemptions = 0;
   uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens of prompts that were looked up, and that were there
+  Histogram step_tokens{kEndsOfStepTokens};      // that each step computed
 
   // Counts a request that ended.
   void AddEnded(FinishReason reason, uint64_t prompt, uint64_t generated) {

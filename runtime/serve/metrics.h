@@ -8,8 +8,9 @@
 
 namespace bowline::serve {
 
-// The counts, and the latencies as histograms, in Prometheus' text format.
-std::string WriteMetrics(const EngineCounts& counts, const Latencies::Values& latencies);
+// The counts, and the latencies as histograms, in Prometheus' text format: vLLM's names, with "bowline_" for "vllm:",
+// and its label model_name.
+std::string WriteMetrics(const std::string& model, const EngineCounts& counts, const Latencies::Values& latencies);
 
 }  // namespace bowline::serve
 

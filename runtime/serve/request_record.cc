@@ -32,15 +32,9 @@ const char* EndNameOf(FinishReason reason) {
 
 }  // namespace
 
-void LatencyHistogram::Add(ServeClock::duration time) {
-  const double seconds = Seconds(time);
-  ++counts[static_cast<size_t>(std::lower_bound(kEnds.begin(), kEnds.end(), seconds) - kEnds.begin())];
-  sum += seconds;
-}
-
-void Latencies::Add(LatencyHistogram Values::* histogram, ServeClock::duration time) {
+void Latencies::Add(Histogram Values::* histogram, double value) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  (values_.*histogram).Add(time);
+  (values_.*histogram).Add(value);
 }
 
 Latencies::Values Latencies::values() const {
@@ -58,28 +52,55 @@ RequestRecord::RequestRecord(std::string method, std::string path, std::shared_p
 void RequestRecord::BeginGeneration(std::string id, uint64_t prompt_tokens, size_t answers) {
   const std::lock_guard<std::mutex> lock(mutex_);
   id_ = std::move(id);
+  queued_ = ServeClock::now();
   prompt_tokens_ = prompt_tokens;
   answers_.resize(answers);
 }
 
-void RequestRecord::AddToken(size_t answer) {
+void RequestRecord::BeginAnswer(size_t answer) {
+  const ServeClock::time_point now = ServeClock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  answers_[answer].began = now;
+  latencies_->Add(&Latencies::Values::queue, Seconds(now - queued_));
+}
+
+void RequestRecord::AddToken(size_t index) {
   const ServeClock::time_point now = ServeClock::now();
   const std::lock_guard<std::mutex> lock(mutex_);
   ++tokens_;
   if (!first_token_.has_value()) first_token_ = now;
-  std::optional<ServeClock::time_point>& last = answers_[answer].last_token;
-  if (last.has_value()) {
-    latencies_->AddBetweenTokens(now - *last);
+  Answer& answer = answers_[index];
+  ++answer.tokens;
+  if (answer.last_token.has_value()) {
+    latencies_->Add(&Latencies::Values::between_tokens, Seconds(now - *answer.last_token));
   } else {
-    latencies_->AddFirstToken(now - begin_);
+    answer.first_token = now;
+    latencies_->Add(&Latencies::Values::first_token, Seconds(now - begin_));
   }
-  last = now;
+  answer.last_token = now;
+}
+
+void RequestRecord::CountAnswer(const Answer& answer) {
+  using Values = Latencies::Values;
+  latencies_->Add(&Values::prompt_tokens, static_cast<double>(prompt_tokens_));
+  latencies_->Add(&Values::new_tokens, static_cast<double>(answer.tokens));
+  if (!answer.began.has_value() || !answer.first_token.has_value()) return;
+  const double decode = Seconds(*answer.last_token - *answer.first_token);
+  latencies_->Add(&Values::prefill, Seconds(*answer.first_token - *answer.began));
+  latencies_->Add(&Values::decode, decode);
+  latencies_->Add(&Values::inference, Seconds(*answer.last_token - *answer.began));
+  if (answer.tokens > 1) latencies_->Add(&Values::per_token, decode / static_cast<double>(answer.tokens - 1));
 }
 
 void RequestRecord::EndAnswer(size_t answer, FinishReason reason) {
   const std::lock_guard<std::mutex> lock(mutex_);
   answers_[answer].ended = reason;
-  if (++ended_ == answers_.size()) latencies_->AddWhole(ServeClock::now() - begin_);
+  CountAnswer(answers_[answer]);
+  if (++ended_ < answers_.size()) return;
+  uint64_t most = 0;
+  for (const Answer& each : answers_) most = std::max(most, each.tokens);
+  latencies_->Add(&Latencies::Values::most_new_tokens, static_cast<double>(most));
+  latencies_->Add(&Latencies::Values::whole, Seconds(ServeClock::now() - begin_));
 }
 
 std::string RequestRecord::Json(int status, bool complete) const {

@@ -3,7 +3,6 @@
 
 // The course of requests in time, for the log and for /metrics.
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,39 +13,33 @@
 #include <vector>
 
 #include "runtime/serve/finish_reason.h"
+#include "runtime/serve/histogram.h"
 
 namespace bowline::serve {
 
 using ServeClock = std::chrono::steady_clock;
 
-// Counts durations by size.
-struct LatencyHistogram {
-  // The upper ends of all buckets but the last, in seconds.
-  static constexpr std::array<double, 16> kEnds = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
-                                                   0.5,   1,     2,     5,    10,   20,   60,  300};
-  std::array<uint64_t, kEnds.size() + 1> counts = {};
-  double sum = 0;  // seconds
-
-  void Add(ServeClock::duration time);
-};
-
-// How long clients waited. Any thread may call.
+// How long clients waited, and for how much. Any thread may call. An answer is what vLLM counts as a request.
 class Latencies {
  public:
   struct Values {
-    LatencyHistogram first_token;     // from the request to the first token of an answer
-    LatencyHistogram between_tokens;  // from a token of an answer to the next
-    LatencyHistogram whole;           // from the request to the end of its last answer
+    Histogram first_token{kEndsOfSeconds};     // from the request to the first token of an answer
+    Histogram between_tokens{kEndsOfSeconds};  // from a token of an answer to the next
+    Histogram per_token{kEndsOfSeconds};       // the same, the mean of each answer
+    Histogram whole{kEndsOfSeconds};           // from the request to the end of its last answer
+    Histogram queue{kEndsOfSeconds};           // until an answer's first step
+    Histogram prefill{kEndsOfSeconds};         // from there to its first token
+    Histogram decode{kEndsOfSeconds};          // from there to its last token
+    Histogram inference{kEndsOfSeconds};       // prefill and decode
+    Histogram prompt_tokens{kEndsOfTokens};    // of an answer
+    Histogram new_tokens{kEndsOfTokens};       // of an answer
+    Histogram most_new_tokens{kEndsOfTokens};  // of a request's longest answer
   };
 
-  void AddFirstToken(ServeClock::duration time) { Add(&Values::first_token, time); }
-  void AddBetweenTokens(ServeClock::duration time) { Add(&Values::between_tokens, time); }
-  void AddWhole(ServeClock::duration time) { Add(&Values::whole, time); }
+  void Add(Histogram Values::* histogram, double value);
   Values values() const;
 
  private:
-  void Add(LatencyHistogram Values::* histogram, ServeClock::duration time);
-
   mutable std::mutex mutex_;
   Values values_;
 };
@@ -58,6 +51,8 @@ class RequestRecord {
 
   // The request is one that generates `answers` answers.
   void BeginGeneration(std::string id, uint64_t prompt_tokens, size_t answers);
+  // The answer is computed from now on.
+  void BeginAnswer(size_t answer);
   void AddToken(size_t answer);
   void EndAnswer(size_t answer, FinishReason reason);
 
@@ -68,9 +63,13 @@ class RequestRecord {
 
  private:
   struct Answer {
-    std::optional<ServeClock::time_point> last_token = {};
+    std::optional<ServeClock::time_point> began = {}, first_token = {}, last_token = {};
+    uint64_t tokens = 0;
     std::optional<FinishReason> ended = {};
   };
+
+  // Counts an answer that ended.
+  void CountAnswer(const Answer& answer);
 
   const std::string method_, path_;
   const std::shared_ptr<Latencies> latencies_;
@@ -78,6 +77,7 @@ class RequestRecord {
   const std::chrono::system_clock::time_point time_;
   mutable std::mutex mutex_;  // guards the members below
   std::string id_;            // empty: nothing is generated
+  ServeClock::time_point queued_;
   uint64_t prompt_tokens_ = 0, tokens_ = 0;
   std::optional<ServeClock::time_point> first_token_;
   std::vector<Answer> answers_;

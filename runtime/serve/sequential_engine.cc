@@ -108,6 +108,7 @@ void SequentialEngine::Serve(Ticket& ticket) {
   if (ticket.cancelled()) {
     reason = FinishReason::kCancelled;
   } else {
+    if (generation.begin) generation.begin();
     GenerateOptions options;
     options.max_new_tokens = generation.max_new_tokens;
     options.temperature = generation.temperature;

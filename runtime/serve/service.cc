@@ -192,7 +192,8 @@ void Service::Handle(const std::shared_ptr<HttpExchange>& exchange) {
     return exchange->Reply(draining_ ? 503 : 200, "text/plain", draining_ ? "shutting down\n" : "ready\n");
   }
   if (path == "/metrics")
-    return exchange->Reply(200, "text/plain; version=0.0.4", WriteMetrics(engine_->counts(), latencies_->values()));
+    return exchange->Reply(200, "text/plain; version=0.0.4",
+                           WriteMetrics(model_.name, engine_->counts(), latencies_->values()));
   if (path == "/v1/models") return exchange->Reply(200, kJson, Models());
   if (one_model) return DescribeModel(*exchange, Unescaped(path.substr(kModels.size())));
   if (path == "/tokenize") return Later(exchange, [this, exchange] { Tokenize(*exchange); });
@@ -285,6 +286,7 @@ void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, const std:
   std::vector<Generation> generations(static_cast<size_t>(request.n), generation);
   for (size_t i = 0; i < generations.size(); ++i) {
     generations[i].seed += i;
+    generations[i].begin = [record, i] { record->BeginAnswer(i); };
     generations[i].take = [answer, record, i](const SampledToken& sampled) {
       record->AddToken(i);
       return answer->Take(i, sampled);
@@ -316,9 +318,8 @@ void Service::Tokenize(HttpExchange& exchange) const {
   const auto& request = std::get<TokenizeRequest>(parsed);
   if (!request.model.empty() && request.model != model_.name) return Refuse(exchange, NoModel(request.model));
   const Tokenizer& tokenizer = *model_.tokenizer;
-  const auto ids =
-      tokenizer.Encode(request.prompt, request.add_special ? PromptOptions(tokenizer, /*rendered=*/false)
-                                                           : EncodeOptions{.add_special = false});
+  const auto ids = tokenizer.Encode(request.prompt, request.add_special ? PromptOptions(tokenizer, /*rendered=*/false)
+                                                                        : EncodeOptions{.add_special = false});
   if (!ids.ok()) return Refuse(exchange, ErrorOf(400, std::string(ids.status().message()), "invalid_value", "prompt"));
   exchange.Reply(200, kJson,
                  OrderedJson{{"count", ids->size()}, {"max_model_len", model_.context}, {"tokens", *ids}}.dump());

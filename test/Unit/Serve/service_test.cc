@@ -104,6 +104,27 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
        "messages",
        "no text"},
       {"/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "~"}}}}}, "messages", "refuses '~'"},
+      {"/v1/chat/completions",
+       {{"messages", {{{"role", "user"}, {"content", "x"}, {"name", 1}}}}},
+       "messages[0].name",
+       "not a text"},
+      {"/v1/chat/completions",
+       {{"messages", {user[0], {{"role", "assistant"}, {"content", "x"}, {"tool_calls", {1}}}}}},
+       "messages[1].tool_calls",
+       "the field 'messages[1].tool_calls'"},
+      {"/v1/chat/completions",
+       {{"messages", {{{"role", "user"}, {"content", {{{"type", "text"}, {"text", "x"}, {"cache", true}}}}}}}},
+       "messages[0].content[0].cache",
+       "the field 'messages[0].content[0].cache'"},
+      {"/v1/chat/completions",
+       {{"messages", user}, {"stream_options", {{"include_usage", 1}}}},
+       "stream_options.include_usage",
+       "not a boolean"},
+      {"/v1/chat/completions", {{"messages", user}, {"n", {1}}}, "n", "from 1 to 128"},
+      {"/v1/chat/completions",
+       {{"messages", user}, {"skip_special_tokens", false}},
+       "skip_special_tokens",
+       "this value of 'skip_special_tokens'"},
       {"/v1/completions", {{"prompt", {"a", "b"}}}, "prompt", "one prompt"},
       {"/v1/completions", {{"prompt", {1, 96}}}, "prompt", "no token 96"},
       {"/v1/completions", {{"prompt", ""}}, "prompt", "empty"},
@@ -133,6 +154,114 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
   HttpClient client(server_->port());
   client.SendPost("/v1/completions", "{\"prompt\": ", "Connection: close\r\n");
   EXPECT_THAT(client.ReadAll(), HasSubstr("the body: not valid JSON"));
+}
+
+TEST_F(ServiceTest, WhatIsEmptyIsAsIfItWereAbsent) {
+  Start();
+  const Json messages = {{{"role", "user"}, {"content", "hi"}}};
+  const std::pair<std::string, Json> kRequests[] = {{"/v1/chat/completions", {{"messages", messages}}},
+                                                    {"/v1/completions", {{"prompt", "hi"}}}};
+  for (const auto& [path, plain] : kRequests) {
+    const RequestFields fields = plain.contains("prompt") ? FieldsOfCompletionRequests() : FieldsOfChatRequests();
+    const Json expected = BodyOf(Post(path, plain))["choices"];
+    for (const Json& empty : {Json(), Json(""), Json::array(), Json::object()}) {
+      Json body = plain;
+      body["of another server"] = empty;
+      for (const std::string& name : fields.honoured) {
+        if (!plain.contains(name)) body[name] = empty;
+      }
+      for (const auto& [name, values] : fields.defaults) body[name] = empty;
+      const std::string reply = Post(path, body);
+      EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 ")) << reply;
+      EXPECT_EQ(BodyOf(reply)["choices"], expected);
+    }
+    for (const auto& [name, values] : fields.defaults) {
+      for (const Json& value : values) {
+        Json body = plain;
+        body[name] = value;
+        EXPECT_THAT(Post(path, body), StartsWith("HTTP/1.1 200 ")) << body;
+      }
+    }
+  }
+}
+
+// Those of OpenAI's and vLLM's references.
+TEST_F(ServiceTest, DefaultsAreAccepted) {
+  Start();
+  const Json both = {{"frequency_penalty", 0.0},
+                     {"logit_bias", nullptr},
+                     {"n", 1},
+                     {"presence_penalty", 0},
+                     {"stop", nullptr},
+                     {"stream", false},
+                     {"stream_options", {{"include_usage", false}, {"include_obfuscation", false}}},
+                     {"temperature", 1},
+                     {"top_p", 1.0},
+                     {"top_k", 0},
+                     {"min_p", 0.0},
+                     {"repetition_penalty", 1.0},
+                     {"length_penalty", 1.0},
+                     {"ignore_eos", false},
+                     {"include_stop_str_in_output", false},
+                     {"min_tokens", 0},
+                     {"skip_special_tokens", true},
+                     {"spaces_between_special_tokens", true},
+                     {"stop_token_ids", Json::array()},
+                     {"use_beam_search", false},
+                     {"priority", 0},
+                     {"prompt_logprobs", nullptr},
+                     {"truncate_prompt_tokens", nullptr},
+                     {"allowed_token_ids", nullptr}};
+  Json chat = both;
+  chat.update(Json{{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                   {"add_generation_prompt", true},
+                   {"add_special_tokens", false},
+                   {"continue_final_message", false},
+                   {"logprobs", false},
+                   {"top_logprobs", 0},
+                   {"max_completion_tokens", nullptr},
+                   {"modalities", {"text"}},
+                   {"parallel_tool_calls", true},
+                   {"reasoning_effort", "medium"},
+                   {"response_format", {{"type", "text"}}},
+                   {"service_tier", "auto"},
+                   {"tool_choice", "none"},
+                   {"verbosity", "medium"}});
+  EXPECT_THAT(Post("/v1/chat/completions", chat), StartsWith("HTTP/1.1 200 "));
+  Json completion = both;
+  completion.update(Json{{"prompt", "hi"},
+                         {"add_special_tokens", true},
+                         {"best_of", 1},
+                         {"echo", false},
+                         {"logprobs", nullptr},
+                         {"max_tokens", 16},
+                         {"suffix", nullptr}});
+  EXPECT_THAT(Post("/v1/completions", completion), StartsWith("HTTP/1.1 200 "));
+  for (const bool obfuscates : {false, true}) {
+    completion["stream"] = true;
+    completion["stream_options"]["include_obfuscation"] = obfuscates;
+    EXPECT_THAT(Post("/v1/completions", completion), StartsWith("HTTP/1.1 200 "));
+  }
+}
+
+TEST_F(ServiceTest, MessagesHaveTheFieldsThatClientsSend) {
+  Start();
+  std::promise<Json> rendered;
+  model_.render = [&](const nlohmann::ordered_json& messages) -> absl::StatusOr<std::string> {
+    rendered.set_value(messages);
+    return "ab";
+  };
+  const Json messages = Json::parse(R"([
+    {"role": "system", "content": [{"type": "text", "text": "be", "annotations": []}], "name": ""},
+    {"role": "user", "content": "a", "name": "eve"},
+    {"role": "assistant", "content": "b", "refusal": null, "tool_calls": [], "annotations": [], "audio": null,
+     "function_call": null, "name": null},
+    {"role": "assistant", "content": null, "tool_calls": null},
+    {"role": "user", "content": []}])");
+  EXPECT_THAT(Post("/v1/chat/completions", {{"messages", messages}}), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(rendered.get_future().get(), Json::parse(R"([
+    {"role": "system", "content": "be"}, {"role": "user", "content": "a", "name": "eve"},
+    {"role": "assistant", "content": "b"}, {"role": "assistant", "content": ""}, {"role": "user", "content": ""}])"));
 }
 
 TEST_F(ServiceTest, APromptHasOneBeginToken) {
@@ -249,10 +378,20 @@ TEST_F(ServiceTest, BatchesAndCountsBlocks) {
   HttpClient client(server_->port());
   client.SendGet("/metrics");
   const std::string metrics = client.ReadReply();
-  EXPECT_THAT(metrics, HasSubstr("bowline_kv_cache_usage_ratio 0\n"));
-  EXPECT_THAT(metrics, HasSubstr("bowline_num_preemptions_total 0\n"));
-  EXPECT_THAT(metrics, HasSubstr("bowline_prefix_cache_queries_total 16\n"));
-  EXPECT_THAT(metrics, HasSubstr("bowline_prefix_cache_hits_total 4\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_kv_cache_usage_perc{model_name=\"mirror\"} 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_num_preemptions_total{model_name=\"mirror\"} 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_prefix_cache_queries_total{model_name=\"mirror\"} 16\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_prefix_cache_hits_total{model_name=\"mirror\"} 4\n"));
+  // Two answers of three tokens: steps of 8, 1 and 1 rows, and of 4, 1 and 1.
+  EXPECT_THAT(metrics, HasSubstr("bowline_iteration_tokens_total_bucket{model_name=\"mirror\",le=\"1\"} 4\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_iteration_tokens_total_sum{model_name=\"mirror\"} 16\n"));
+  for (const char* name : {"queue_time_seconds", "prefill_time_seconds", "decode_time_seconds",
+                           "inference_time_seconds", "time_per_output_token_seconds", "max_num_generation_tokens"}) {
+    EXPECT_THAT(metrics, HasSubstr(absl::StrCat("bowline_request_", name, "_count{model_name=\"mirror\"} 2\n")));
+  }
+  EXPECT_THAT(metrics, HasSubstr("bowline_request_prompt_tokens_bucket{model_name=\"mirror\",le=\"5\"} 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_request_prompt_tokens_bucket{model_name=\"mirror\",le=\"10\"} 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_request_generation_tokens_sum{model_name=\"mirror\"} 6\n"));
   // The cache has 32 places, and the context 40.
   const std::string large = Post("/v1/completions", {{"prompt", std::string(30, 'a')}, {"max_tokens", 5}});
   EXPECT_THAT(large, StartsWith("HTTP/1.1 400 "));
@@ -283,8 +422,9 @@ TEST_F(ServiceTest, ListsModelsAndCounts) {
   Post("/v1/completions", {{"prompt", "ab"}});
   client.SendGet("/metrics");
   const std::string metrics = client.ReadReply();
-  EXPECT_THAT(metrics, HasSubstr("bowline_prompt_tokens_total 2\n"));
-  EXPECT_THAT(metrics, HasSubstr("bowline_requests_ended_total{finished_reason=\"stop\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_prompt_tokens_total{model_name=\"mirror\"} 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_request_success_total{model_name=\"mirror\",finished_reason=\"stop\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("bowline_request_queue_time_seconds_count{model_name=\"mirror\"} 1\n"));
   client.SendGet("/nothing");
   EXPECT_THAT(client.ReadReply(), HasSubstr("there is no '/nothing'; there are GET /v1/models"));
   client.SendGet("/v1/completions");
