@@ -178,7 +178,7 @@ std::optional<ApiError> ReadStream(RequestObject& fields, ApiRequest* request) {
 }
 
 // The text of a part of a content.
-std::variant<std::string, ApiError> TextOf(const Value& part, const std::string& place) {
+std::variant<std::string, ApiError> TextOfPart(const Value& part, const std::string& place) {
   const bool is_text =
       part.is_object() && part.value("type", Value()) == "text" && part.contains("text") && part["text"].is_string();
   if (!is_text) {
@@ -201,7 +201,7 @@ std::variant<std::string, ApiError> ContentOf(const Value* content, const std::s
   }
   std::string whole;
   for (size_t i = 0; i < content->size(); ++i) {
-    auto text = TextOf((*content)[i], absl::StrCat(place, "[", i, "]"));
+    auto text = TextOfPart((*content)[i], absl::StrCat(place, "[", i, "]"));
     if (auto* error = std::get_if<ApiError>(&text)) return std::move(*error);
     whole += std::get<std::string>(text);
   }
