@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-serve-peers bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
+.PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-serve check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-serve-peers bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,11 @@ check-mutants: configure  ## Make each of the recorded mistakes, and say which o
 
 check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), 200 (COUNT=N) random strategies, each wait of 20 plans deleted, and whole runs on the driver discrete
 	@SEED=$(SEED) COUNT=$(COUNT) scripts/check.sh --nightly
+
+check-serve: configure  ## Ask the server what clients of others ask, and five times what it can answer (minutes; installs Chromium, and into build/check-serve the rest)
+	@scripts/install-packages.sh --list scripts/check-serve-packages.txt
+	@cmake --build --preset release --target bowline-compile bowline-run bowline-serve
+	@scripts/check-serve.py $(if $(ONLY),--only $(ONLY))
 
 check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root
 	@scripts/install-packages.sh --list scripts/slurm-packages.txt

@@ -72,6 +72,8 @@ if $nightly; then
   whole_runs+='|checkpoint-strategy-test)$'
   BOWLINE_TEST_DRIVER=discrete:seed=$BOWLINE_TEST_SEED \
     run_step "whole runs on the driver discrete" ctest --test-dir "$build" -R "$whole_runs" --output-on-failure --timeout 3600
+  # Its load was among the tests above.
+  run_step "serving under overload" scripts/check-serve.py --only overload
   run_step "sanitized fast tests" make --no-print-directory check-sanitized
 fi
 
