@@ -10,8 +10,9 @@
   metrics    promtool, which reads /metrics
   page       Chromium, which uses the page to chat
 
-The first two need no package. For the others, the packages of scripts/check-serve-requirements.txt and promtool, of Debian's package prometheus, are installed into build/check-serve,
-where they start nothing; Chromium is to be there (`make check-serve` installs it). The models are small, and made here.
+The first two need no package. For the others, the packages of scripts/check-serve-requirements.txt and promtool, of Debian's
+package prometheus, are installed into build/check-serve, where they start nothing; Chromium is to be there (`make
+check-serve` installs it). The models are small, and made here.
 
 Exit status: 0 when each ended well and left nothing out, 1 otherwise.
 """

@@ -44,7 +44,7 @@ GPT2_LAYER_NAMES = {
     "mlp.c_fc": "ffn_up",
     "mlp.c_proj": "ffn_down",
 }
-F32, F16, Q8_0 = 0, 1, 8  # types of tensors
+F32, F16, Q4_1, Q8_0 = 0, 1, 3, 8  # types of tensors
 
 
 def string(text):
@@ -76,6 +76,18 @@ def q8_0(values):
         quants = [max(-127, min(127, round(x / scale))) for x in block]
         data += struct.pack("<e32b", scale, *quants)
         rounded.extend(scale * q for q in quants)
+    return data, rounded
+
+
+def q4_1(values):
+    """The blocks, and the values that they stand for."""
+    data, rounded = b"", array.array("f")
+    for begin in range(0, len(values), 32):
+        block = values[begin:begin + 32]
+        scale, least = struct.unpack("<2e", struct.pack("<2e", (max(block) - min(block)) / 15, min(block)))
+        quants = [max(0, min(15, round((x - least) / scale))) if scale else 0 for x in block]
+        data += struct.pack("<2e16B", scale, least, *(low | high << 4 for low, high in zip(quants[:16], quants[16:])))
+        rounded.extend(scale * q + least for q in quants)
     return data, rounded
 
 
@@ -111,8 +123,8 @@ def write_directory(folder, config, tensors):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_gguf(path, config, tensors, quantized=False, more=()):
-    """A file of version 3. Matrices whose rows are whole blocks are of type Q8_0 where that is asked for, and all else
+def write_gguf(path, config, tensors, quantized=False, more=(), blocks=Q8_0):
+    """A file of version 3. Matrices whose rows are whole blocks are of type `blocks` where that is asked for, and all else
     is of type F32. `more` is metadata, stored."""
     family, heads = {"mistral": "llama"}.get(config["model_type"], config["model_type"]), config["num_attention_heads"]
     of_keys = config.get("num_key_value_heads", heads)
@@ -145,8 +157,20 @@ def write_gguf(path, config, tensors, quantized=False, more=()):
         if family == "llama" and "k_proj" in key:
             values = interleaved(values, of_keys, *shape)
         is_quantized = quantized and len(shape) == 2 and shape[1] % 32 == 0
-        stored.append((name_of(key), shape, values, Q8_0 if is_quantized else F32))
+        stored.append((name_of(key), shape, values, blocks if is_quantized else F32))
     write_file(path, keys, stored)
+
+
+def llama_tokenizer(pieces):
+    """Metadata of a tokenizer of texts and their scores, whose first tokens are an unknown one, the begin and the end."""
+    kinds = [2, 3, 3] + [6 if text.startswith("<0x") else 1 for text, _ in pieces[3:]]
+    return [string("tokenizer.ggml.model") + struct.pack("<I", 8) + string("llama"),
+            string("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(pieces)) +
+            b"".join(string(text) for text, _ in pieces),
+            string("tokenizer.ggml.scores") + struct.pack(f"<IIQ{len(pieces)}f", 9, 6, len(pieces),
+                                                          *(score for _, score in pieces)),
+            string("tokenizer.ggml.token_type") + struct.pack(f"<IIQ{len(kinds)}i", 9, 5, len(kinds), *kinds),
+            string("tokenizer.ggml.bos_token_id") + struct.pack("<II", 4, 1)]
 
 
 def write_file(path, keys, tensors):
@@ -164,6 +188,8 @@ def encoded(values, kind):
     """The bytes of a type, and the values that they stand for."""
     if kind == Q8_0:
         return q8_0(values)
+    if kind == Q4_1:
+        return q4_1(values)
     if kind == F16:
         data = struct.pack(f"<{len(values)}e", *values)
         return data, array.array("f", struct.unpack(f"<{len(values)}e", data))
@@ -231,8 +257,8 @@ def random_gpt2(config):
         yield f"{module}.bias", [size], array.array("f", (source.gauss(0, 0.3) for _ in range(size)))
 
 
-def random_tensors(config):
-    source = random.Random(tools.TEST_SEED)
+def random_tensors(config, seed=None):
+    source = random.Random(tools.TEST_SEED if seed is None else seed)
     width, inner = config["hidden_size"], config["intermediate_size"]
     of_keys = width // config["num_attention_heads"] * config["num_key_value_heads"]
     shapes = {"model.embed_tokens.weight": [config["vocab_size"], width]}

@@ -37,8 +37,9 @@ def write_random_model(folder):
     config = json.loads((tools.MODELS / "llama-tiny" / "config.json").read_text())
     config |= {"hidden_size": 256, "head_dim": 32, "intermediate_size": 688, "num_hidden_layers": 4, "num_attention_heads": 8,
                "num_key_value_heads": 4, "max_position_embeddings": 512}
+    del config["eos_token_id"]
     weights = folder / "random"
-    gguf_models.write_directory(weights, config, gguf_models.random_tensors(config))
+    gguf_models.write_directory(weights, config, gguf_models.random_tensors(config, seed=1))
     write_tokenizer(weights)
     return weights
 

@@ -9,7 +9,7 @@ import pathlib
 import struct
 
 import tools
-from gguf_models import string, write_gguf
+from gguf_models import Q8_0, llama_tokenizer, write_gguf
 
 FOLDER = pathlib.Path(os.environ.get("BOWLINE_STORIES260K") or
                       tools.TEST_DIR.parent.parent / "shared/data/models/stories260K")
@@ -69,17 +69,9 @@ def read_tokens(vocabulary):
         at += 8 + length
 
 
-def write(path, quantized=False):
+def write(path, quantized=False, blocks=Q8_0):
     """The model as a GGUF file of F32, with its tokenizer, and no token at which texts end. Matrices whose rows are whole
-    blocks are of type Q8_0 where that is asked for."""
+    blocks are of type `blocks` where that is asked for."""
     config, tensors = read_model()
     pieces = [(text.replace(" ", "\u2581"), score) for text, score in read_tokens(config["vocab_size"])]
-    kinds = [2, 3, 3] + [6 if text.startswith("<0x") else 1 for text, _ in pieces[3:]]
-    more = [string("tokenizer.ggml.model") + struct.pack("<I", 8) + string("llama"),
-            string("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(pieces)) +
-            b"".join(string(text) for text, _ in pieces),
-            string("tokenizer.ggml.scores") + struct.pack(f"<IIQ{len(pieces)}f", 9, 6, len(pieces),
-                                                          *(score for _, score in pieces)),
-            string("tokenizer.ggml.token_type") + struct.pack(f"<IIQ{len(kinds)}i", 9, 5, len(kinds), *kinds),
-            string("tokenizer.ggml.bos_token_id") + struct.pack("<II", 4, 1)]
-    write_gguf(path, config, tensors, quantized, more)
+    write_gguf(path, config, tensors, quantized, llama_tokenizer(pieces), blocks)
