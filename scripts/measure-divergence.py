@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Measures how far a model's predictions are from those in f32 when weights stay in blocks of bits, caches are in bf16 or int8, or
-all is computed in bf16: the KL divergence from f32 in nats, its mean and 99.9th percentile over the tokens of a text, and the share of tokens
-behind which the likeliest token is the same. The weights are those of the file in all rows, and f32 decodes them.
+"""Measures how far a model's predictions are from those in f32 when weights stay in blocks of bits, caches are in bf16 or
+int8, or all is computed in bf16: the KL divergence from f32 in nats, its mean and 99.9th percentile over the tokens of a text,
+and the share of tokens behind which the likeliest token is the same. The weights are those of the file in all rows, and f32
+decodes them.
 
   measure-divergence.py MODEL.gguf [--text FILE] [--tokens N] [--build-dir DIR]
 

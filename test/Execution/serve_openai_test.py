@@ -37,8 +37,8 @@ class ServeOpenai(tools.ToolTest):
     def setUp(self):
         super().setUp()
         (self.folder / "keys").write_text("secret\n")
-        _, self.port = served_model.start(self, self.plan, "--weights", self.weights, "--served-model-name", NAME, "--max-queue", 1,
-                                          "--api-key-file", self.folder / "keys")
+        _, self.port = served_model.start(self, self.plan, "--weights", self.weights, "--served-model-name", NAME,
+                                          "--max-queue", 1, "--api-key-file", self.folder / "keys")
         self.client = self.open_client()
 
     def open_client(self, key="secret", retries=0, timeout=tools.TIMEOUT_SECONDS):

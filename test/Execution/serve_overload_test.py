@@ -27,9 +27,9 @@ RESIDENT_KILOBYTES = 8192
 async def request(port, **fields):
     """A reader that has read the status of an answer, its writer, and the status."""
     body = json.dumps({"temperature": 0, **fields}).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() +
-                 body)
+    writer.write(head.encode() + body)
     first = await reader.readline()
     return reader, writer, int(first.split()[1])
 
@@ -139,8 +139,7 @@ class ServeOverload(tools.ToolTest):
 
         async def stream(i):
             nonlocal waiting
-            reader, writer, status = await request(port, prompt=f"{i % 20:02}" * 8, max_tokens=None, stream=True,
-                                                   stop=None)
+            reader, writer, status = await request(port, prompt=f"{i % 20:02}" * 8, max_tokens=None, stream=True)
             self.assertEqual(status, 200)
             await reader.readuntil(b"\ndata: ")
             first = await reader.readline()

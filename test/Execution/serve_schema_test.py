@@ -28,8 +28,9 @@ class ServeSchema(tools.ToolTest):
         (self.folder / "keys").write_text("secret\n")
         server, port = served_model.start(self, plan, "--weights", weights, *flags)
         done = subprocess.run(
-            ["schemathesis", "run", f"http://127.0.0.1:{port}/openapi.json", "--generation-deterministic", "--max-examples", str(CASES), "--phases",
-             "examples,coverage,fuzzing", "--exclude-checks", ",".join(WITHOUT), "--continue-on-failure", "--no-color",
+            ["schemathesis", "run", f"http://127.0.0.1:{port}/openapi.json", "--generation-deterministic", "--max-examples",
+             str(CASES), "--phases", "examples,coverage,fuzzing", "--exclude-checks", ",".join(WITHOUT), "--continue-on-failure",
+             "--no-color",
              *(["--header", "Authorization: Bearer secret"] if flags else [])],
             capture_output=True, text=True, check=False, cwd=self.folder,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "schema_checks",

@@ -48,7 +48,7 @@ def write_tokenizer(weights, end=None):
     """A tokenizer whose tokens are bytes and one more, at which texts end if `end` names it, and a chat template."""
     letters = byte_alphabet()
     vocabulary = {letters[byte]: byte for byte in range(256)}
-    last = {"id": 256, "content": "<|end|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False,
+    last = {"id": 256, "content": end or "<|nothing|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False,
            "normalized": False}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     (weights / "tokenizer.json").write_text(json.dumps({
