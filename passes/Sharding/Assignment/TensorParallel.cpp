@@ -260,11 +260,22 @@ std::optional<TensorParallel::Sharding> TensorParallel::fitBlocks(graph::ParamOp
   return std::nullopt;
 }
 
+/// Where heads do not divide, all ranks have the input of a matrix in blocks of bits that reads them, but each may
+/// compute a part of its output, as it does of the matrix whose blocks do not divide.
+std::optional<TensorParallel::Sharding> TensorParallel::shardRowsOfBlocks(graph::ParamOp param) const {
+  bool readsHeads = param.getRoleAttr() && param.getRoleAttr().getKind() == graph::RoleKind::Row;
+  if (!param.getFormat() || !readsHeads || param.getTensorType().getDimSize(0) % ranks != 0)
+    return std::nullopt;
+  return Sharding{0};
+}
+
 FailureOr<std::optional<TensorParallel::Sharding>> TensorParallel::findSharding(graph::ParamOp param) {
   StringRef reason;
   FailureOr<std::optional<Sharding>> sharding = findSharding(param, reason);
   if (succeeded(sharding) && *sharding)
     sharding = fitBlocks(param, **sharding, reason);
+  else if (succeeded(sharding) && reason == kHeads)
+    sharding = shardRowsOfBlocks(param);
   if (succeeded(sharding) && !*sharding && !reason.empty())
     keepWhole(param, reason);
   return sharding;

@@ -81,6 +81,7 @@ private:
   std::optional<Sharding> shardParts(graph::ParamOp param, llvm::StringRef &reason) const;
   llvm::FailureOr<std::optional<Sharding>> shardKeys(graph::ParamOp param, llvm::StringRef &reason) const;
   llvm::FailureOr<std::optional<Sharding>> findSharding(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Sharding> shardRowsOfBlocks(graph::ParamOp param) const;
   std::optional<Sharding> fitBlocks(graph::ParamOp param, Sharding sharding, llvm::StringRef &reason) const;
   mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const;
 

@@ -53,7 +53,9 @@ LogicalResult Padding::verifyShards(ModuleOp module, dist::MeshOp mesh) {
         return variable->emitError() << "'" << variable.getVariableName() << "': dimension " << dim << " of "
                                      << view[dim] << " is " << describeAxes(axes) << ", and " << size
                                      << " where the sharding of other parameters pads it: a plan pads a tensor for its "
-                                        "own axes alone; shard all that have this dimension along the same axes";
+                                        "own axes alone; shard all that have this dimension along the same axes, or "
+                                        "take a number of ranks that divides "
+                                     << view[dim];
     }
   }
   return success();

@@ -51,7 +51,7 @@ graph.func @f() -> tensor<5x4xf32> {
 // The zeros of a shard follow from the axes of its own variable.
 dist.mesh @mesh ["dp", "tp"] [2, 2]
 graph.param @up : tensor<5x4xf32> init(#graph.fill<1.0>) key("up") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}
-// expected-error @+1 {{'down': dimension 1 of 5 is whole on every rank, and 6 where the sharding of other parameters pads it: a plan pads a tensor for its own axes alone; shard all that have this dimension along the same axes}}
+// expected-error @+1 {{'down': dimension 1 of 5 is whole on every rank, and 6 where the sharding of other parameters pads it: a plan pads a tensor for its own axes alone; shard all that have this dimension along the same axes, or take a number of ranks that divides 5}}
 graph.param @down : tensor<4x5xf32> init(#graph.fill<1.0>) key("down") {dist.sharding = #dist.sharding<[{"dp"}, {}]>}
 graph.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %up = graph.read @up : tensor<5x4xf32>

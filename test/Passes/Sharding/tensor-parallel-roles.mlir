@@ -162,3 +162,23 @@ module @blocks {
     graph.return %n, %p : tensor<3x3xf32>, tensor<3x6xf32>
   }
 }
+
+// -----
+
+// Where heads do not divide, rows of the matrix in blocks of bits that reads them do, if they can.
+// CHECK-LABEL: module @heads_and_blocks
+module @heads_and_blocks {
+  dist.strategy @s { mesh @mesh ["tp"] [2] }
+  // CHECK: graph.param frozen @out {{.*}}dist.sharding<[{"tp"}, {}, {}]>
+  graph.param frozen @out : tensor<64x2x20xui8> init(#graph.fill<0.0>) key("0") role(row) format("q4_1")
+  // expected-remark @+1 {{'odd_out' stays whole on all 2 ranks along "tp": their number of heads does not divide}}
+  graph.param frozen @odd_out : tensor<63x2x20xui8> init(#graph.fill<0.0>) key("1") role(row) format("q4_1")
+  graph.func loss @loss(%heads: tensor<4x1x64xf32>) -> (tensor<4x64xf32>, tensor<4x63xf32>) {
+    %x = graph.reshape %heads : (tensor<4x1x64xf32>) -> tensor<4x64xf32>
+    %out = graph.read @out : tensor<64x2x20xui8>
+    %y = graph.quantized_dot %x, %out format "q4_1" : (tensor<4x64xf32>, tensor<64x2x20xui8>) -> tensor<4x64xf32>
+    %odd = graph.read @odd_out : tensor<63x2x20xui8>
+    %z = graph.quantized_dot %x, %odd format "q4_1" : (tensor<4x64xf32>, tensor<63x2x20xui8>) -> tensor<4x63xf32>
+    graph.return %y, %z : tensor<4x64xf32>, tensor<4x63xf32>
+  }
+}
