@@ -153,8 +153,13 @@ void ReplicaCheck::execute(Walk &walk, CommandSite site, const fbs::Command &com
     return write(walk, site, pieces);
   }
   timeline_.accessesOf(site, accesses_);
-  const fbs::Launch *launch = command.body_as_Launch();
-  const auto *dependences = launch ? plan_.kernels()->Get(launch->kernel())->dependences() : nullptr;
+  const Dependences *dependences = nullptr;
+  if (const fbs::Launch *launch = command.body_as_Launch()) {
+    const auto [known, isNew] = dependences_.try_emplace(launch->kernel());
+    if (isNew)
+      known->second = dependencesOf(*plan_.kernels()->Get(launch->kernel()));
+    dependences = &known->second;
+  }
   // All results are computed before one of them is written, maybe over what is read.
   struct Result {
     ByteRange range;
@@ -173,12 +178,10 @@ void ReplicaCheck::execute(Walk &walk, CommandSite site, const fbs::Command &com
     if (!accesses_[output].writes)
       continue;
     Result &result = results.emplace_back(Result{accesses_[output].range, 0, {site, std::nullopt}});
-    const fbs::Dependence *known = nullptr;
-    for (uint32_t i = 0; i < SizeOf(dependences); ++i)
-      if (dependences->Get(i)->output() == output)
-        known = dependences->Get(i);
-    for (uint32_t i = 0; i < (known ? SizeOf(known->inputs()) : accesses_.size()); ++i)
-      add(result, known ? known->inputs()->Get(i) : i);
+    const auto known = dependences ? dependences->find(output) : Dependences::const_iterator();
+    const bool isKnown = dependences && known != dependences->end();
+    for (uint32_t i = 0; i < (isKnown ? known->second.size() : accesses_.size()); ++i)
+      add(result, isKnown ? known->second[i] : i);
   }
   for (const Result &result : results)
     walk.bytes.set(result.range, result.axes, result.origin);

@@ -8,6 +8,7 @@
 #define BOWLINE_CHECKER_REPLICACHECK_H
 
 #include "checker/Communications.h"
+#include "checker/Dependences.h"
 #include "checker/Timeline.h"
 #include "runtime/base/status.h"
 
@@ -55,7 +56,7 @@ private:
 ///                    before. An entry of kind Init begins with no states.
 ///   coordinates      differ along their axes
 ///   launch, copy     results differ along each axis along which an operand does that they depend on: a kernel is a
-///                    function. What generated code does not depend on, its kernel says.
+///                    function of what it depends on (Dependences.h)
 ///   all-reduce and   differ along the axes of the source, but not along those of the communicator
 ///   all-gather
 ///   reduce-scatter   differ along those of the communicator too
@@ -106,6 +107,7 @@ private:
   std::vector<Walk> walks_;      ///< index: role
   std::vector<bool> areResults_; ///< index: buffer; whether the entry of kind Prepare computes it
   AxisSet axes_ = 0;             ///< those of the mesh with several ranks, but for the one that tells roles apart
+  std::map<uint32_t, Dependences> dependences_; ///< by kernel
   uint64_t facts_ = 0;
   std::vector<OperandAccess> accesses_; // scratch
 };

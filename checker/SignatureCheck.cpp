@@ -4,6 +4,7 @@
 
 #include "checker/KernelSignature.h"
 #include "checker/PlanChecker.h"
+#include "kernels/signatures/coverage.h"
 #include "runtime/plan/code_contract.h"
 #include "runtime/plan/plan_view.h"
 #include "targets/target.h"
@@ -38,8 +39,10 @@ absl::Status SignatureCheck::check() {
     const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
     if (kernel.origin() != fbs::KernelOrigin::Registered)
       continue;
-    const absl::Status accepted =
-        (*target)->needs(signatureOf(plan_, kernel, hasScratch[i]), plan_.target()->cpu()->string_view()).status();
+    const kernels::Signature signature = signatureOf(plan_, kernel, hasScratch[i]);
+    absl::Status accepted = (*target)->needs(signature, plan_.target()->cpu()->string_view()).status();
+    if (accepted.ok())
+      accepted = kernels::CheckCoverage(signature);
     if (!accepted.ok())
       return counterexample("signatures", absl::StrCat("kernel ", i, ": ", accepted.message()));
     ++facts_;

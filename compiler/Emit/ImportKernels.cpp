@@ -113,9 +113,6 @@ private:
 
   LogicalResult importKernel(uint32_t index) {
     const fbs::KernelT &kernel = *plan.kernels[index];
-    if (!kernel.access_maps.empty())
-      return emitError(builder.getUnknownLoc())
-             << "kernel '" << kernel.name << "' has access maps, which cannot be expressed in the plan dialect yet";
     std::string symbol = kernel.name + "." + std::to_string(index);
     OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
     state.addAttribute("sym_name", builder.getStringAttr(symbol));

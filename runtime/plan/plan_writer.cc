@@ -29,7 +29,7 @@ absl::Status CheckKernels(const fbs::PlanT& plan) {
   for (const auto& kernel : plan.kernels) {
     BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->attributes, absl::StrCat("kernel '", kernel->name, "': attribute")));
     BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->arguments, absl::StrCat("kernel '", kernel->name, "': argument")));
-    BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->access_maps, absl::StrCat("kernel '", kernel->name, "': access map")));
+    BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->dependences, absl::StrCat("kernel '", kernel->name, "': dependence")));
   }
   return absl::OkStatus();
 }

@@ -86,20 +86,6 @@ absl::Status VerifyGrid(absl::string_view place, const fbs::Grid& grid) {
   return verify("threads", grid.threads(), kMaxThreads);
 }
 
-// How many pieces a launch has along each of its dimensions; none where the kernel divides itself.
-std::vector<uint64_t> PiecesOf(const fbs::Kernel& kernel) {
-  using Pieces = std::vector<uint64_t>;
-  return VisitGeometry(kernel, GeometryVisitor{[](std::monostate) { return Pieces(); },
-                                               [](const fbs::ByRange& range) { return Pieces{range.extent()}; },
-                                               [](const fbs::Grid& grid) {
-                                                 Pieces pieces;
-                                                 for (uint32_t d = 0; d < SizeOf(grid.blocks()); ++d) {
-                                                   pieces.push_back(grid.blocks()->Get(d));
-                                                 }
-                                                 return pieces;
-                                               }});
-}
-
 absl::Status VerifyRange(absl::string_view place, const fbs::ByRange& range) {
   if (range.extent() >= 1 && range.extent() <= static_cast<uint64_t>(INT64_MAX)) return absl::OkStatus();
   return Broken(place, ": the extent of its launches ", range.extent(), " must be 1 to 2^63 - 1");
@@ -118,49 +104,6 @@ absl::Status VerifyGeometry(absl::string_view place, const fbs::Kernel& kernel) 
       kernel, GeometryVisitor{[&](std::monostate) { return Broken(place, ": the geometry of its launches is absent"); },
                               [&](const fbs::ByRange& range) { return VerifyRange(place, range); },
                               [&](const fbs::Grid& grid) { return VerifyGrid(place, grid); }});
-}
-
-// The last element that a piece touches; absent where that is beyond 2^62.
-absl::optional<uint64_t> EndOf(const fbs::AccessMap& map, const std::vector<uint64_t>& pieces) {
-  constexpr uint64_t kMost = uint64_t{1} << 62;
-  if (map.offset() > kMost || map.count() > kMost) return absl::nullopt;
-  uint64_t end = map.offset() + map.count();
-  for (uint32_t d = 0; d < SizeOf(map.strides()); ++d) {
-    const uint64_t stride = map.strides()->Get(d), steps = pieces[d] - 1;
-    if (stride != 0 && steps > kMost / stride) return absl::nullopt;
-    end += stride * steps;
-    if (end > kMost) return absl::nullopt;
-  }
-  return end;
-}
-
-absl::Status VerifyAccessMaps(absl::string_view place, const fbs::Kernel& kernel) {
-  if (SizeOf(kernel.access_maps()) == 0) return absl::OkStatus();
-  if (kernel.origin() != fbs::KernelOrigin::Generated) {
-    return Broken(place, ": it has access maps, but only a generated kernel may");
-  }
-  const std::vector<uint64_t> pieces = PiecesOf(kernel);
-  std::set<uint32_t> mapped;
-  for (uint32_t i = 0; i < kernel.access_maps()->size(); ++i) {
-    const fbs::AccessMap& map = *kernel.access_maps()->Get(i);
-    const std::string map_place = absl::StrCat(place, ": access map ", i);
-    BOWLINE_RETURN_IF_ERROR(VerifyIndex(map_place, "argument", map.argument(), SizeOf(kernel.arguments())));
-    BOWLINE_RETURN_IF_ERROR(VerifyAligned(map_place, "strides", map.strides()));
-    if (!mapped.insert(map.argument()).second) {
-      return Broken(map_place, ": argument ", map.argument(), " has another one");
-    }
-    if (SizeOf(map.strides()) != pieces.size()) {
-      return Broken(map_place, ": ", SizeOf(map.strides()), " strides for launches of ", pieces.size(), " dimensions");
-    }
-    const fbs::Argument& argument = *kernel.arguments()->Get(map.argument());
-    const uint64_t elements = *DenseBytes(argument.dtype(), argument.shape()) / ElementSize(argument.dtype());
-    const absl::optional<uint64_t> end = EndOf(map, pieces);
-    if (map.count() < 1 || !end.has_value() || *end > elements) {
-      return Broken(map_place, ": ", map.count(), " elements from ", map.offset(), " on of argument ", map.argument(),
-                    ", which has ", elements, ": the count is not positive, or the last piece leaves the argument");
-    }
-  }
-  return absl::OkStatus();
 }
 
 // Generated code reads the count in any case and clamps it; only that it is one is left to prove.
@@ -251,7 +194,7 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   BOWLINE_RETURN_IF_ERROR(VerifyInPlace(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyValidRows(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyDependences(place, kernel));
-  return VerifyAccessMaps(place, kernel);
+  return absl::OkStatus();
 }
 
 absl::Status VerifyCode(const std::string& place, const fbs::Code& code) {

@@ -12,10 +12,9 @@ namespace bowline::serve {
 
 inline constexpr double kEndsOfSeconds[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
                                             0.5,   1,     2,     5,    10,   20,   60,  300};
-inline constexpr double kEndsOfTokens[] = {1,    2,    5,     10,    20,    50,     100,    200,    500,
+inline constexpr double kEndsOfTokens[] = {1,    2,    5,    10,    20,    50,    100,    200,    500,
                                            1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000};
-inline constexpr double kEndsOfStepTokens[] = {1,   8,    16,   32,   64,   128,  256,
-                                               512, 1024, 2048, 4096, 8192, 16384};
+inline constexpr double kEndsOfStepTokens[] = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 
 // Counts values by size.
 struct Histogram {

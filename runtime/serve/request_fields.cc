@@ -87,11 +87,11 @@ std::optional<ApiError> RequestObject::CheckRest() const {
     const auto known = defaults_.find(name);
     if (known != defaults_.end() && holds(known->second, value)) continue;
     const std::string field = prefix_ + name;
-    return WrongField(field,
-                      absl::StrCat("this server does not support ",
-                                   known != defaults_.end() ? "this value of '" : "the field '", field,
-                                   "'; leave it out"),
-                      known != defaults_.end() ? "unsupported_value" : "unknown_parameter");
+    return WrongField(
+        field,
+        absl::StrCat("this server does not support ", known != defaults_.end() ? "this value of '" : "the field '",
+                     field, "'; leave it out"),
+        known != defaults_.end() ? "unsupported_value" : "unknown_parameter");
   }
   return std::nullopt;
 }

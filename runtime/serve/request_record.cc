@@ -84,7 +84,7 @@ void RequestRecord::CountAnswer(const Answer& answer) {
   using Values = Latencies::Values;
   latencies_->Add(&Values::prompt_tokens, static_cast<double>(prompt_tokens_));
   latencies_->Add(&Values::new_tokens, static_cast<double>(answer.tokens));
-  if (!answer.began.has_value() || !answer.first_token.has_value()) return;
+  if (!answer.began.has_value() || !answer.first_token.has_value() || !answer.last_token.has_value()) return;
   const double decode = Seconds(*answer.last_token - *answer.first_token);
   latencies_->Add(&Values::prefill, Seconds(*answer.first_token - *answer.began));
   latencies_->Add(&Values::decode, decode);

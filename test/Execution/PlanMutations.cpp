@@ -253,7 +253,7 @@ public:
     int byLoader = 0, byProofs = 0, accepted = 0;
     for (int i = 0; i < count; ++i) {
       fbs::PlanT changed = *plan;
-      const std::string what = Mutator(changed, TestSeed() * 1000003 + static_cast<uint64_t>(i)).mutate();
+      const std::string what = Mutator(changed, uint64_t{TestSeed()} * 1000003 + static_cast<uint64_t>(i)).mutate();
       const auto written = WritePlan(changed);
       if (!written.ok())
         continue; // it is no plan any more

@@ -144,7 +144,7 @@ TEST(Replicas, DriftThroughStates) {
 TEST(Replicas, DependOnWhatTheirKernelSays) {
   Step step;
   step.Update(step.input);
-  const auto depends = [](std::vector<uint32_t> inputs) {
+  const auto depends = [](const std::vector<uint32_t>& inputs) {
     return [inputs](fbs::PlanT& plan) {
       auto dependence = std::make_unique<fbs::DependenceT>();
       dependence->output = 2;

@@ -20,18 +20,17 @@ namespace {
 using namespace testing;  // the fixture: bowline::testing
 using P = fbs::PlanT;
 
-// What each piece of kAdd, an index of its range, touches of its first argument.
-fbs::AccessMapT& MapOf(fbs::PlanT& plan) {
-  auto& maps = plan.kernels[kAdd]->access_maps;
-  maps.push_back(std::make_unique<fbs::AccessMapT>());
-  maps.back()->strides = {1};
-  maps.back()->count = 1;
-  return *maps.back();
+fbs::DependenceT& DependenceOf(fbs::PlanT& plan, uint32_t kernel = kAdd) {
+  auto& dependences = plan.kernels[kernel]->dependences;
+  dependences.push_back(std::make_unique<fbs::DependenceT>());
+  dependences.back()->output = 2;
+  dependences.back()->inputs = {1};
+  return *dependences.back();
 }
 
 TEST(VerifyKernelsGood, AcceptsFactsAboutCode) {
   fbs::PlanT plan = MakePlan();
-  MapOf(plan).argument = 2;
+  DependenceOf(plan);
   fbs::CodeT& code = *plan.images[0]->codes[0];
   plan.images[0]->codes.push_back(std::make_unique<fbs::CodeT>(code));
   code.target = "x86-64-v4";
@@ -110,17 +109,13 @@ const Rule kKernelRules[] = {
     {"ExtentTooLarge", [](P& p) { SetExtent(*p.kernels[kAdd], uint64_t{1} << 63); }, "must be 1 to 2^63 - 1"},
     {"NoGeometry", [](P& p) { p.kernels[kAdd]->geometry.Reset(); },
      "kernel 5 'fixture_add': the geometry of its launches is absent"},
-    {"MapOfARegisteredKernel",
-     [](P& p) { MapOf(p).argument = 0, p.kernels[kMatmul]->access_maps.swap(p.kernels[kAdd]->access_maps); },
-     "kernel 4 'matmul': it has access maps, but only a generated kernel may"},
-    {"MapOfNoArgument", [](P& p) { MapOf(p).argument = 3; }, "access map 0: argument 3 does not exist; there are 3"},
-    {"MapTwice", [](P& p) { MapOf(p), MapOf(p); }, "access map 1: argument 0 has another one"},
-    {"MapOfNoDimension", [](P& p) { MapOf(p).strides.clear(); },
-     "access map 0: 0 strides for launches of 1 dimensions"},
-    {"MapOfNothing", [](P& p) { MapOf(p).count = 0; },
-     "access map 0: 0 elements from 0 on of argument 0, which has 40"},
-    {"MapBeyondTheEnd", [](P& p) { MapOf(p).offset = 1; }, "the last piece leaves the argument"},
-    {"MapThatOverflows", [](P& p) { MapOf(p).strides = {uint64_t{1} << 60}; }, "the last piece leaves the argument"},
+    {"DependenceOfARegisteredKernel", [](P& p) { DependenceOf(p, kMatmul); },
+     "kernel 4 'matmul': it says what its results depend on, which only generated code may"},
+    {"DependenceOfAnOperand", [](P& p) { DependenceOf(p).output = 0; },
+     "kernel 5 'fixture_add': dependence 0: argument 0 is not written"},
+    {"DependenceOfNoArgument", [](P& p) { DependenceOf(p).output = 3; }, "dependence 0: argument 3 is not written"},
+    {"DependenceTwice", [](P& p) { DependenceOf(p), DependenceOf(p); }, "dependence 1: argument 2 has another one"},
+    {"DependenceOnAResult", [](P& p) { DependenceOf(p).inputs = {2}; }, "dependence 0: argument 2 is not read"},
     {"GridOfARegisteredKernel",
      [](P& p) { GridOf(p, {1}, {32}), p.kernels[kAdd]->origin = fbs::KernelOrigin::Registered; },
      "kernel 5 'fixture_add': it says how it is launched, but a registered kernel knows that itself"},
