@@ -54,6 +54,10 @@ bool CollectiveBuckets::run(Block &block) {
   // each other.
   for (Attribute key : keys) {
     limit = limitFor(block, key);
+    if (isOfParameters(key)) {
+      gatherEarly(block, key);
+      continue;
+    }
     for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
       bool dependent = isDependent(op);
       if (keyOf(op) == key) {
@@ -68,6 +72,57 @@ bool CollectiveBuckets::run(Block &block) {
     close();
   }
   return anyMayJoin;
+}
+
+bool CollectiveBuckets::isOfParameters(Attribute key) {
+  return cast<DictionaryAttr>(key).contains(dist::DistDialect::kPrefetchAttr);
+}
+
+void CollectiveBuckets::gatherEarly(Block &block, Attribute key) {
+  isEarly = true;
+  for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
+    if (keyOf(op) != key)
+      continue;
+    std::optional<SmallVector<Operation *>> needed;
+    if (!members.empty())
+      needed = movableInputs(op);
+    anyMayJoin |= needed.has_value();
+    if (!needed || bytes + bytesOfResult(op) > limit)
+      close();
+    else
+      for (Operation *input : *needed)
+        input->moveBefore(members.front());
+    addMember(op);
+  }
+  close();
+  isEarly = false;
+}
+
+std::optional<SmallVector<Operation *>> CollectiveBuckets::movableInputs(Operation *op) const {
+  Operation *first = members.front();
+  llvm::SetVector<Operation *> needed;
+  SmallVector<Operation *> worklist{op};
+  while (!worklist.empty())
+    for (Value operand : worklist.pop_back_val()->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || producer->isBeforeInBlock(first) || !needed.insert(producer))
+        continue;
+      auto read = dyn_cast<graph::ReadOp>(producer);
+      if (read ? isWrittenBetween(first, read)
+               : !isMemoryEffectFree(producer) || isa<dist::DistDialect>(producer->getDialect()))
+        return std::nullopt;
+      worklist.push_back(producer);
+    }
+  SmallVector<Operation *> ordered(needed.getArrayRef());
+  llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return ordered;
+}
+
+bool CollectiveBuckets::isWrittenBetween(Operation *first, graph::ReadOp read) {
+  for (Operation *op = first; op != read.getOperation(); op = op->getNextNode())
+    if (auto write = dyn_cast<graph::WriteOp>(op); write && write.getVariable() == read.getVariable())
+      return true;
+  return false;
 }
 
 int64_t CollectiveBuckets::limitFor(Block &block, Attribute key) const {
@@ -115,7 +170,7 @@ void CollectiveBuckets::addDependent(Operation *op) {
 void CollectiveBuckets::close() {
   if (members.size() > 1) {
     Operation *first = members.front(), *last = members.back();
-    OpBuilder builder(last);
+    OpBuilder builder(isEarly ? first : last);
     SmallVector<Value> inputs;
     SmallVector<Type> types;
     SmallVector<Location> locations;

@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVEBUCKETS_H
 
 #include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/Block.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -23,6 +24,10 @@ namespace bowline {
 /// bucket is exchanged while the next one is computed, so that there have to be several. Collectives along the axis of
 /// the stages stay as they are, as they have to fit the order of the other stages' programs. A bucket stands where its
 /// last member stood; operations that depend on earlier members move behind it.
+///
+/// A bucket of gathers of parameters (`dist.prefetch`) stands where its first member stood, and what the others gather
+/// is computed in front of it. If what uses the first one moved behind the last one instead, it would let the gathers
+/// of other buckets, with the parameters of all layers between these, be alive at one time.
 class CollectiveBuckets {
 public:
   explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
@@ -38,6 +43,13 @@ private:
   /// A key that is equal for collectives that may join; null for other operations.
   static mlir::Attribute keyOf(mlir::Operation *op);
 
+  static bool isOfParameters(mlir::Attribute key);
+  /// Makes the buckets of one key, each in the place of its first member.
+  void gatherEarly(mlir::Block &block, mlir::Attribute key);
+  /// What \p op needs of what stands behind the first member, in order; nothing where some of it cannot move up.
+  std::optional<llvm::SmallVector<mlir::Operation *>> movableInputs(mlir::Operation *op) const;
+  static bool isWrittenBetween(mlir::Operation *first, graph::ReadOp read);
+
   bool isDependent(mlir::Operation *op) const;
   void addMember(mlir::Operation *op);
   void addDependent(mlir::Operation *op);
@@ -47,6 +59,7 @@ private:
   int64_t most, limit = 0, bytes = 0;
   bool linksMove = false; ///< whether an operation between stages is among the dependents
   bool anyMayJoin = false;
+  bool isEarly = false; ///< whether buckets stand where their first member stood
   llvm::SmallVector<mlir::Operation *> members, dependents;
   size_t dependentsBeforeLast = 0;
   llvm::DenseSet<mlir::Operation *> involved;    ///< members and dependents

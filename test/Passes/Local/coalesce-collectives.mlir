@@ -54,6 +54,34 @@ graph.func @variables(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<4xf32>, t
   graph.return %new, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
+// Gathers of parameters join where the first of them stood, with what they need: otherwise the second layer's wide one
+// would come before the first layer is computed. Those of a variable that is written in between stay behind the write.
+graph.state @w1 saved : tensor<2xf32> init(#graph.fill<0.0>)
+graph.state @w2 saved : tensor<2xf32> init(#graph.fill<0.0>)
+// CHECK-LABEL: graph.func @parameters
+graph.func @parameters(%n0: tensor<2xf32>, %w: tensor<4xbf16>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<8xbf16>, tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-NEXT: %[[W1:.*]] = graph.read @w1
+  // CHECK-NEXT: %[[S:.*]] = arith.negf %[[W1]]
+  // CHECK-NEXT: %[[B:.*]]:2 = dist.bucket {{ *}}all_gather %{{.*}}, %[[S]] over ["dp"] {{.*}}{dist.prefetch = 1 : i64}
+  // CHECK-NEXT: %[[Y0:.*]] = arith.mulf %{{.*}}, %[[B]]#0
+  // CHECK-NEXT: %[[G:.*]] = dist.all_gather %{{.*}} -> tensor<8xbf16>
+  // CHECK-NEXT: %[[Y1:.*]] = arith.mulf %[[Y0]], %[[B]]#1
+  // CHECK-NEXT: graph.write @w2
+  // CHECK-NEXT: %[[W2:.*]] = graph.read @w2
+  // CHECK-NEXT: %[[L:.*]] = dist.all_gather %[[W2]]
+  %0 = dist.all_gather %n0 dim 0 over ["dp"] {dist.prefetch = 1 : i64} : tensor<2xf32> -> tensor<4xf32>
+  %y0 = arith.mulf %x, %0 : tensor<4xf32>
+  %1 = dist.all_gather %w dim 0 over ["dp"] {dist.prefetch = 1 : i64} : tensor<4xbf16> -> tensor<8xbf16>
+  %w1 = graph.read @w1 : tensor<2xf32>
+  %s = arith.negf %w1 : tensor<2xf32>
+  %2 = dist.all_gather %s dim 0 over ["dp"] {dist.prefetch = 1 : i64} : tensor<2xf32> -> tensor<4xf32>
+  %y1 = arith.mulf %y0, %2 : tensor<4xf32>
+  graph.write @w2, %n0 : tensor<2xf32>
+  %w2 = graph.read @w2 : tensor<2xf32>
+  %3 = dist.all_gather %w2 dim 0 over ["dp"] {dist.prefetch = 1 : i64} : tensor<2xf32> -> tensor<4xf32>
+  graph.return %y1, %1, %3, %y0 : tensor<4xf32>, tensor<8xbf16>, tensor<4xf32>, tensor<4xf32>
+}
+
 // Two kinds in turns: the second one's buckets follow from the order that the first one's have left.
 // CHECK-LABEL: graph.func @turns
 graph.func @turns(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
