@@ -117,8 +117,32 @@ private:
     return state && state.isAccumulator();
   }
 
+  /// Accumulators of which a step with one microbatch keeps shards alone (ZeRO 1): they are scattered bucket by bucket
+  /// while the backward pass goes on.
+  DenseSet<StringRef> scatteredGradients(graph::FuncOp function) {
+    DenseSet<StringRef> scattered;
+    auto entry = graph::EntryOp::find(getOperation(), EntryKind::TrainStep);
+    if (!entry || llvm::any_of(entry.getRepeat(), [](int64_t runs) { return runs > 1; }))
+      return scattered;
+    for (auto other : getOperation().getOps<graph::FuncOp>())
+      if (other != function)
+        for (auto read : other.getBody().front().getOps<graph::ReadOp>())
+          if (isAccumulator(read.getVariable()) && isScattered(read))
+            scattered.insert(read.getVariable());
+    return scattered;
+  }
+
+  /// Whether ranks need nothing but a shard of the sum of \p whole.
+  static bool isScattered(Value whole) {
+    return !whole.use_empty() && llvm::all_of(whole.getUsers(), [](Operation *user) {
+      if (auto bucket = dyn_cast<dist::BucketOp>(user))
+        return bucket.getKind() == dist::CollectiveKind::ReduceScatter;
+      return isa<dist::ReduceScatterOp>(user) || (graph::isView(user) && isScattered(user->getResult(0)));
+    });
+  }
+
   void recompute(graph::FuncOp function, const DenseSet<Operation *> &forward) {
-    Recomputation recomputation(function.getBody().front(), forward);
+    Recomputation recomputation(function.getBody().front(), forward, scatteredGradients(function));
     Recomputation::Choice none = recomputation.keepAll();
     Recomputation::Choice choice = mode == "selective" ? recomputation.selective()
                                    : mode == "full"    ? recomputation.full()

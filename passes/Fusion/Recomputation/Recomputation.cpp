@@ -11,8 +11,6 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/ModuleTarget.h"
 #include "passes/Fusion/Recomputation/DetachedEpilogue.h"
 #include "llvm/ADT/STLExtras.h"
@@ -37,12 +35,12 @@ static double flopsOf(Operation *op) {
   return flops;
 }
 
-Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward)
+Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward, const DenseSet<StringRef> &handedOn)
     : block(block), alignment(deviceAlignment(block.getParentOp()->getParentOfType<ModuleOp>())) {
   for (BlockArgument argument : block.getArguments())
     idOf[argument] = -1;
   for (Operation &op : block)
-    addOperation(&op, forward.contains(&op));
+    addOperation(&op, forward.contains(&op), handedOn);
   lastForwardUse.resize(values.size());
   for (auto [id, value] : llvm::enumerate(values))
     lastForwardUse[id] = value.producer;
@@ -53,13 +51,16 @@ Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward)
       else if (isForward(values[operand].producer))
         values[operand].saved = true;
     }
+  findGathers();
 }
 
-void Recomputation::addOperation(Operation *op, bool forward) {
+void Recomputation::addOperation(Operation *op, bool forward, const DenseSet<StringRef> &handedOn) {
   if (graph::isView(op)) {
     idOf[op->getResult(0)] = idOf.lookup(op->getOperand(0));
     return;
   }
+  if (auto write = dyn_cast<graph::WriteOp>(op); write && handedOn.contains(write.getVariable()))
+    return;
   if (isa<graph::WriteOp, graph::ReturnOp>(op)) {
     for (Value operand : op->getOperands())
       if (int id = idOf.lookup(operand); id >= 0)
@@ -141,18 +142,31 @@ Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept)
   std::vector<int64_t> first(2 * count, -1), last(2 * count, -1);
   int64_t position = 0;
   auto define = [&](int op, bool clone) {
+    // A gather that clones needed already stands in front of them.
+    if (!clone && !ops[op].results.empty() && first[ops[op].results.front()] >= 0)
+      return;
     for (int id : ops[op].results)
       first[id + clone * count] = last[id + clone * count] = position;
     ++position;
   };
   auto isOriginal = [&](int id) { return kept[id] || !isForward(values[id].producer); };
   auto use = [&](int id) {
+    if (!isOriginal(id) && values[id].again >= 0)
+      id = values[id].again;
     last[isOriginal(id) ? id : id + count] = position;
     if (isOriginal(id))
       result.firstBackward[id] = std::min(result.firstBackward[id], position);
   };
   std::vector<int64_t> clonedAt(ops.size(), -1);
-  std::function<void(int)> clone = [&](int op) {
+  std::function<void(int)> clone;
+  auto produce = [&](int id) {
+    if (isOriginal(id))
+      return;
+    if (values[id].again < 0)
+      return clone(values[id].producer);
+    define(values[values[id].again].producer, /*clone=*/false);
+  };
+  clone = [&](int op) {
     if (clonedAt[op] >= 0)
       return;
     if (comesWithWhole(ops[op], isOriginal)) {
@@ -163,9 +177,7 @@ Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept)
       return;
     }
     result.cloned[op] = true;
-    for (int id : ops[op].operands)
-      if (!isOriginal(id))
-        clone(values[id].producer);
+    llvm::for_each(ops[op].operands, produce);
     llvm::for_each(ops[op].operands, use);
     clonedAt[op] = position;
     define(op, true);
@@ -175,9 +187,7 @@ Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept)
       for (int id : ops[op].operands)
         last[id] = result.lastForward[id] = position;
     } else {
-      for (int id : ops[op].operands)
-        if (!isOriginal(id))
-          clone(values[id].producer);
+      llvm::for_each(ops[op].operands, produce);
       llvm::for_each(ops[op].operands, use);
     }
     for (int id : ops[op].results)
@@ -253,6 +263,8 @@ int64_t Recomputation::savedBytes() const {
 
 Recomputation::Choice Recomputation::selective() const {
   std::vector<bool> kept = keepAll().kept, available = kept;
+  for (auto [id, value] : llvm::enumerate(values))
+    available[id] = available[id] || value.again >= 0;
   int64_t large = savedBytes() / kSmallPart;
   for (int op : forwardOps) {
     const OpInfo &info = ops[op];
@@ -275,7 +287,7 @@ Recomputation::Choice Recomputation::selective() const {
 std::vector<int64_t> Recomputation::forwardLiveBytes() const {
   std::vector<int64_t> live(ops.size(), 0);
   for (auto [id, value] : llvm::enumerate(values))
-    if (isForward(value.producer)) {
+    if (isForward(value.producer) && !value.isGathered) {
       live[value.producer] += value.bytes;
       live[lastForwardUse[id]] -= value.bytes;
     }
@@ -304,7 +316,7 @@ Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::v
   std::vector<bool> kept(values.size(), false);
   int next = points.empty() ? -1 : points.back();
   for (auto [id, value] : llvm::enumerate(values)) {
-    if (!isForward(value.producer))
+    if (!isForward(value.producer) || value.isGathered)
       continue;
     if (value.producer > next)
       kept[id] = end[id];
@@ -344,7 +356,8 @@ double Recomputation::addedFlops(int op, const std::vector<bool> &kept, const st
   for (size_t i = 0; i < needed.size(); ++i) {
     flops += ops[needed[i]].flops;
     for (int id : ops[needed[i]].operands)
-      if (int producer = values[id].producer; !kept[id] && !cloned[producer] && !llvm::is_contained(needed, producer))
+      if (int producer = values[id].producer;
+          !kept[id] && values[id].again < 0 && !cloned[producer] && !llvm::is_contained(needed, producer))
         needed.push_back(producer);
   }
   return flops;
@@ -398,46 +411,4 @@ Recomputation::Choice Recomputation::atMost(int64_t bytes) const {
       best = &choice;
   }
   return std::move(*best);
-}
-
-//===----------------------------------------------------------------------===//
-// Clones
-//===----------------------------------------------------------------------===//
-
-void Recomputation::apply(const Choice &choice) {
-  IRMapping clones;
-  auto isDropped = [&](Value value) {
-    int id = idOf.lookup(value);
-    return id >= 0 && isForward(values[id].producer) && !choice.kept[id];
-  };
-  std::function<Value(Value, OpBuilder &)> rebuild = [&](Value value, OpBuilder &builder) -> Value {
-    if (!isDropped(value))
-      return value;
-    if (Value known = clones.lookupOrNull(value))
-      return known;
-    Operation *op = value.getDefiningOp();
-    const OpInfo &info = ops[values[idOf.lookup(value)].producer];
-    bool isPart = !graph::isView(op) && info.whole >= 0 &&
-                  !comesWithWhole(info, [&](int id) { return !isDropped(values[id].value); });
-    if (isPart)
-      op = info.op;
-    IRMapping operands;
-    for (Value operand : op->getOperands())
-      operands.map(operand, rebuild(operand, builder));
-    Operation *clone = builder.clone(*op, operands);
-    clone->setLoc(NameLoc::get(builder.getStringAttr("recomputed"), op->getLoc()));
-    clones.map(isPart ? ValueRange(value) : ValueRange(op->getResults()), clone->getResults());
-    return clones.lookup(value);
-  };
-  DenseSet<Operation *> forward;
-  for (int op : forwardOps)
-    forward.insert(ops[op].op);
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    // Views of what is computed again are cloned with it: others may use them in the forward part.
-    if (forward.contains(&op) || graph::isView(&op))
-      continue;
-    OpBuilder builder(&op);
-    for (OpOperand &operand : op.getOpOperands())
-      operand.set(rebuild(operand.get(), builder));
-  }
 }

@@ -11,6 +11,7 @@
 
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/Block.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -26,7 +27,9 @@ namespace bowline {
 /// either kept or computed again from what is kept, by a clone of its operation right before its first backward use.
 /// Clones run the same kernels on the same values, so that results are the same bit for bit.
 ///
-/// Ranks exchange everything once: results of collectives are kept.
+/// Ranks exchange everything once: results of collectives are kept. But for parameters that are gathered before they
+/// are used (ZeRO 3): where the backward part gathers them again, it does so before the first clone that needs them,
+/// and both share that gather; else they are gathered once more for the clones.
 ///
 /// Of a group that works on the result of a contraction, what needs only stored values is computed again without the
 /// contraction (DetachedEpilogue.h).
@@ -34,7 +37,9 @@ namespace bowline {
 /// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
 class Recomputation {
 public:
-  Recomputation(mlir::Block &block, const llvm::DenseSet<mlir::Operation *> &forward);
+  /// `handedOn`: variables that something takes from the block as soon as they are written.
+  Recomputation(mlir::Block &block, const llvm::DenseSet<mlir::Operation *> &forward,
+                const llvm::DenseSet<llvm::StringRef> &handedOn = {});
 
   /// What is kept, and what follows from it. Bytes count values only: neither scratch nor computing in place.
   struct Choice {
@@ -78,10 +83,12 @@ private:
   struct ValueInfo {
     mlir::Value value;
     int64_t bytes;
-    int producer;          // operation
-    bool saved = false;    // a forward value that the backward part uses
-    bool toTheEnd = false; // stored in a variable
-    bool received = false; // the result of a collective, which is never issued again
+    int producer;            // operation
+    bool saved = false;      // a forward value that the backward part uses
+    bool toTheEnd = false;   // stored in a variable
+    bool received = false;   // the result of a collective, which is never issued again
+    bool isGathered = false; // a parameter that was gathered to be used
+    int again = -1;          // of such a one: the value that the backward part gathers for the first time
   };
   struct OpInfo {
     mlir::Operation *op;
@@ -92,12 +99,18 @@ private:
   };
   struct Simulation;
 
-  void addOperation(mlir::Operation *op, bool forward);
+  void addOperation(mlir::Operation *op, bool forward, const llvm::DenseSet<llvm::StringRef> &handedOn);
   void addInfo(mlir::Operation *op, mlir::ValueRange results, bool forward, int whole);
   /// Whether the results of a part come with those of the group, which is computed again too.
   bool comesWithWhole(const OpInfo &info, llvm::function_ref<bool(int)> isThere) const;
   bool isForward(int op) const { return ops[op].forward; }
-  bool isAlwaysKept(int value) const { return values[value].toTheEnd || values[value].received; }
+  bool isAlwaysKept(int value) const {
+    const ValueInfo &info = values[value];
+    return info.toTheEnd || info.received || (info.isGathered && info.saved);
+  }
+  void findGathers();
+  /// The gather of the backward part, in front of what needs it.
+  mlir::Value gatherAgain(int value, mlir::OpBuilder &builder, llvm::function_ref<mlir::Value(mlir::Value)> rebuild);
   bool isCheap(const OpInfo &info) const;
   int64_t savedBytes() const;
   Simulation simulate(const std::vector<bool> &kept) const;
