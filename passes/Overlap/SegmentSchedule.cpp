@@ -37,6 +37,11 @@ SegmentSchedule::SegmentSchedule(plan::SegmentOp segment, SymbolTable &symbols, 
   for (Operation &op : segment.getBody().front())
     addNode(&op, streamOf, cost, mostPrefetch);
   addOrders(symbols);
+  for (Node &node : nodes)
+    if (node.kind == Kind::Reduction) {
+      node.frees = bytesFreedBy(cast<plan::CollectiveOp>(node.op));
+      mostReducing = std::max(mostReducing, kReductionsInFlight * node.frees);
+    }
 }
 
 void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost,
@@ -51,6 +56,27 @@ void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &str
   }
   serial += node.seconds;
   nodes.push_back(std::move(node));
+}
+
+/// The bytes of what nothing uses after the reduction, beyond those of its results, which may be in their place.
+int64_t SegmentSchedule::bytesFreedBy(plan::CollectiveOp reduction) const {
+  auto program = segment->getParentOfType<plan::ProgramOp>();
+  auto isOver = [&](Operation *user) {
+    // Other programs run at other times.
+    return user->getParentOfType<plan::ProgramOp>() != program ||
+           (user->getParentOp() == segment && !reduction->isBeforeInBlock(user));
+  };
+  auto temporary = [](Value buffer) {
+    auto declared = buffer.getDefiningOp<plan::BufferOp>();
+    return declared.getKind() == plan::BufferKind::Temporary ? declared.getBytes() : 0;
+  };
+  int64_t bytes = 0;
+  for (Value source : reduction.getSources())
+    if (llvm::all_of(source.getUsers(), isOver))
+      bytes += temporary(source);
+  for (Value result : reduction.getDestinations())
+    bytes -= temporary(result);
+  return std::max<int64_t>(bytes, 0);
 }
 
 /// Every command after the last write of what it uses, and every write after the uses since the one before.
@@ -103,6 +129,8 @@ void SegmentSchedule::issue(unsigned index) {
   Node &node = nodes[index];
   Stream &stream = streams[node.stream];
   // A communication begins after what computes in front of it.
+  if (node.kind == Kind::Compute)
+    waitForReductions(index);
   node.end = std::max({node.ready, stream.end, streams[0].end}) + node.seconds;
   stream.end = node.end;
   finish = std::max(finish, node.end);
@@ -115,12 +143,26 @@ void SegmentSchedule::issue(unsigned index) {
     node.isUnused = true;
     ++stream.unused;
   }
+  if (node.frees > 0) {
+    reducing.push_back(index);
+    reducingBytes += node.frees;
+  }
   for (unsigned earlier : node.before)
     if (std::exchange(nodes[earlier].isUnused, false))
       --streams[nodes[earlier].stream].unused;
   for (unsigned later : node.after)
     if (--nodes[later].waitsFor == 0)
       addReady(later);
+}
+
+void SegmentSchedule::waitForReductions(unsigned compute) {
+  while (reducingBytes > mostReducing) {
+    const Node &oldest = nodes[reducing.front()];
+    streams[0].end = std::max(streams[0].end, oldest.end);
+    reducingBytes -= oldest.frees;
+    waitedFor[compute].push_back(reducing.front());
+    reducing.pop_front();
+  }
 }
 
 unsigned SegmentSchedule::frontier() const {
@@ -184,20 +226,36 @@ void SegmentSchedule::run() {
 }
 
 int64_t SegmentSchedule::apply(int64_t firstEvent) {
-  int64_t events = 0;
+  int64_t next = firstEvent;
   Block &block = segment.getBody().front();
   OpBuilder builder(segment.getContext());
+  auto signal = [&](Location location, int64_t event, int64_t stream) {
+    plan::SignalOp::create(builder, location, event, /*slots=*/1, stream, kOverlapCommands);
+  };
+  auto wait = [&](Location location, int64_t event, int64_t stream) {
+    plan::WaitOp::create(builder, location, event, /*slots=*/1, stream, kOverlapCommands);
+  };
+  DenseMap<unsigned, int64_t> endOf; // events at the ends of reductions
+  for (const auto &[compute, reductions] : waitedFor)
+    for (unsigned reduction : reductions)
+      endOf[reduction] = 0;
   for (unsigned index : order) {
     Node &node = nodes[index];
+    Location location = node.op->getLoc();
     node.op->moveBefore(&block, block.end());
+    builder.setInsertionPoint(node.op);
+    for (unsigned reduction : waitedFor.lookup(index))
+      wait(location, endOf.lookup(reduction), /*stream=*/0);
     if (node.stream == 0)
       continue;
     cast<plan::Command>(node.op).setStreamIndex(node.stream);
-    builder.setInsertionPoint(node.op);
-    plan::SignalOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, /*stream=*/0,
-                           kOverlapCommands);
-    plan::WaitOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, node.stream, kOverlapCommands);
-    ++events;
+    signal(location, next, /*stream=*/0);
+    wait(location, next++, node.stream);
+    if (auto end = endOf.find(index); end != endOf.end()) {
+      builder.setInsertionPointAfter(node.op);
+      end->second = next++;
+      signal(location, end->second, node.stream);
+    }
   }
-  return events;
+  return next - firstEvent;
 }

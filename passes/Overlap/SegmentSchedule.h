@@ -12,6 +12,7 @@
 #include "passes/Analysis/CommandCost.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <deque>
 #include <set>
 #include <vector>
 
@@ -31,6 +32,10 @@ bool isFree(plan::SegmentOp segment);
 /// way or done and not used yet: that bounds the memory that waits. Commands that compute stay in their order, but for
 /// one that would have to wait for communication: then the next ones that need not may pass it, up to kWindow of them.
 /// What goes between stages stays on its stream and in its order, which is that of ranks with other programs.
+///
+/// What a reduction alone still needs, such as a whole gradient of which ranks keep shards, is alive until something
+/// that computes waits for it. So the next command that computes waits for the oldest ones while more than twice the
+/// largest of such values would wait to be reduced. A stream that has so much to do stays busy all the same.
 ///
 /// The result depends on nothing but the segment, so it is the same on all ranks.
 class SegmentSchedule {
@@ -53,6 +58,7 @@ public:
 
 private:
   static constexpr size_t kWindow = 32;
+  static constexpr int64_t kReductionsInFlight = 2;
 
   enum class Kind { Compute, Reduction, Gather };
   struct Node {
@@ -61,6 +67,7 @@ private:
     int64_t stream;
     double seconds;
     int64_t prefetch = 0;
+    int64_t frees = 0; // bytes of what a reduction is the last one to use
     std::vector<unsigned> before, after;
     unsigned waitsFor = 0;
     double ready = 0, end = 0; // times in the model; at `ready` all that it needs is there
@@ -74,6 +81,9 @@ private:
 
   void addNode(mlir::Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost, int64_t mostPrefetch);
   void addOrders(mlir::SymbolTable &symbols);
+  int64_t bytesFreedBy(plan::CollectiveOp reduction) const;
+  /// Lets a command that computes wait for the oldest reductions until the others are within the bound.
+  void waitForReductions(unsigned compute);
   void addReady(unsigned node);
   void issue(unsigned node);
   /// Issues one communication, if one is due.
@@ -88,6 +98,9 @@ private:
   std::vector<Stream> streams;
   std::set<unsigned> computeReady;
   std::vector<unsigned> order;
+  std::deque<unsigned> reducing;                             // reductions for which nothing that computes waits yet
+  llvm::DenseMap<unsigned, std::vector<unsigned>> waitedFor; // by command that computes: reductions
+  int64_t reducingBytes = 0, mostReducing = 0;
   mutable unsigned firstLeft = 0;
   double serial = 0, finish = 0;
 };

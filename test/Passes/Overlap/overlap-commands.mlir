@@ -221,3 +221,63 @@ module {
     }
   }
 }
+
+// -----
+
+// Whole gradients of which shards are kept wait to be reduced, two of the largest at most: what computes the fourth one
+// waits until the first one is reduced, and so on.
+// CHECK: plan.program @shards timeline [0, 0] streams ["compute", "dp"]
+// CHECK: reduce_scatter @dp(%a) to(%sa) on 1
+// CHECK-NEXT: plan.signal [[A:[0-9]+]] on 1
+// CHECK-NEXT: plan.launch @backward(%x, %b)
+// CHECK: reduce_scatter @dp(%b) to(%sb) on 1
+// CHECK-NEXT: plan.signal [[B:[0-9]+]] on 1
+// CHECK-NEXT: plan.launch @backward(%x, %c)
+// CHECK: reduce_scatter @dp(%c) to(%sc) on 1
+// CHECK-NOT: plan.signal {{.*}} on 1
+// CHECK: plan.wait [[A]] from "OverlapCommands"
+// CHECK-NEXT: plan.launch @backward(%x, %d)
+// CHECK: reduce_scatter @dp(%d) to(%sd) on 1
+// CHECK: plan.wait [[B]] from "OverlapCommands"
+// CHECK-NEXT: plan.launch @update(%sa, %y)
+// The fourth one is where the first one was.
+// PACK: %a = plan.buffer "a" {{.*}} at [[A:[0-9]+]]
+// PACK: %d = plan.buffer "d" {{.*}} at [[A]]
+module {
+  dist.mesh @mesh ["dp"] [2]
+  %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
+  %y = plan.buffer "y" output : !plan.buffer<tensor<131072xf32>>
+  %a = plan.buffer "a" temporary : !plan.buffer<tensor<262144xf32>>
+  %b = plan.buffer "b" temporary : !plan.buffer<tensor<262144xf32>>
+  %c = plan.buffer "c" temporary : !plan.buffer<tensor<262144xf32>>
+  %d = plan.buffer "d" temporary : !plan.buffer<tensor<262144xf32>>
+  %sa = plan.buffer "sa" temporary : !plan.buffer<tensor<131072xf32>>
+  %sb = plan.buffer "sb" temporary : !plan.buffer<tensor<131072xf32>>
+  %sc = plan.buffer "sc" temporary : !plan.buffer<tensor<131072xf32>>
+  %sd = plan.buffer "sd" temporary : !plan.buffer<tensor<131072xf32>>
+  plan.communicator @dp over ["dp"]
+  plan.kernel @backward registered "k" [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<262144xf32>>]
+    cost 8.0e7, 0.0
+  plan.kernel @update registered "k" [#plan.arg<read, tensor<131072xf32>>, #plan.arg<read_write, tensor<131072xf32>>]
+    cost 0.0, 2.0e6
+  plan.program @shards timeline [0, 0] {
+    plan.segment "step" {
+      plan.launch @backward(%x, %a) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<262144xf32>>
+      plan.collective reduce_scatter @dp(%a) to(%sa)
+        : (!plan.buffer<tensor<262144xf32>>) to(!plan.buffer<tensor<131072xf32>>)
+      plan.launch @backward(%x, %b) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<262144xf32>>
+      plan.collective reduce_scatter @dp(%b) to(%sb)
+        : (!plan.buffer<tensor<262144xf32>>) to(!plan.buffer<tensor<131072xf32>>)
+      plan.launch @backward(%x, %c) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<262144xf32>>
+      plan.collective reduce_scatter @dp(%c) to(%sc)
+        : (!plan.buffer<tensor<262144xf32>>) to(!plan.buffer<tensor<131072xf32>>)
+      plan.launch @backward(%x, %d) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<262144xf32>>
+      plan.collective reduce_scatter @dp(%d) to(%sd)
+        : (!plan.buffer<tensor<262144xf32>>) to(!plan.buffer<tensor<131072xf32>>)
+      plan.launch @update(%sa, %y) : !plan.buffer<tensor<131072xf32>>, !plan.buffer<tensor<131072xf32>>
+      plan.launch @update(%sb, %y) : !plan.buffer<tensor<131072xf32>>, !plan.buffer<tensor<131072xf32>>
+      plan.launch @update(%sc, %y) : !plan.buffer<tensor<131072xf32>>, !plan.buffer<tensor<131072xf32>>
+      plan.launch @update(%sd, %y) : !plan.buffer<tensor<131072xf32>>, !plan.buffer<tensor<131072xf32>>
+    }
+  }
+}
