@@ -77,7 +77,7 @@ private:
     // A port, or a command of another program, would see the destination instead.
     if (llvm::any_of(source.getUsers(), [&](Operation *user) { return !position.contains(user); }))
       return false;
-    plan::LaunchOp producer;
+    Operation *producer = nullptr;
     int64_t firstUse = position.lookup(copy), lastUse = 0;
     for (const Use &use : usesIn(source)) {
       if (use.command->getParentOp() != copy->getParentOp())
@@ -86,9 +86,9 @@ private:
       lastUse = std::max(lastUse, position.lookup(use.command));
       if (!use.writes)
         continue;
-      if (producer || use.reads || !isa<plan::LaunchOp>(use.command))
+      if (producer || use.reads || !isa<plan::LaunchOp, plan::CollectiveOp>(use.command))
         return false;
-      producer = cast<plan::LaunchOp>(use.command);
+      producer = use.command;
     }
     // What is read before it is written comes from the run of the segment before.
     if (!producer || firstUse != position.lookup(producer))
@@ -106,7 +106,10 @@ private:
     return true;
   }
 
-  bool producerMayOverwrite(plan::LaunchOp producer, Value source, Value destination) {
+  bool producerMayOverwrite(Operation *command, Value source, Value destination) {
+    auto producer = dyn_cast<plan::LaunchOp>(command);
+    if (!producer)
+      return false; // ranks read what is sent while others receive
     auto kernel = symbols.lookup<plan::KernelOp>(producer.getKernel());
     unsigned output = llvm::find(producer.getOperands(), source) - producer.getOperands().begin();
     return mayOverwrite(producer, kernel, output, destination);

@@ -6,8 +6,9 @@ include "passes/Analysis/PhasePass.td"
 def DonateBuffers : PhasePass<"donate-buffers", "Hoist"> {
   let summary = "Compute results where they are wanted, instead of copying them there";
   let description = [{
-    A copy from a temporary buffer into a variable or an output disappears where the command that computes the temporary
-    may write the destination instead: nothing in between uses the destination, except that very command in place.
+    A copy from a temporary buffer into a variable or an output disappears where the command that computes the temporary,
+    or the collective that receives it, may write the destination instead: nothing in between uses the destination,
+    except a kernel in place.
   }];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }

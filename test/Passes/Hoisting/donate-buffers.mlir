@@ -40,6 +40,29 @@ plan.program @p timeline [0, 0] {
 
 // -----
 
+// Ranks gather new values where the parameter is; sums do not overwrite what other ranks still read.
+// CHECK: all_gather @dp(%s) to(%w)
+// CHECK-NEXT: plan.collective {{.*}}all_reduce @dp(%v) to(%t)
+// CHECK-NEXT: plan.copy %t to %v
+// CHECK-NEXT: }
+dist.mesh @mesh ["dp"] [2]
+%w = plan.buffer "w" parameter : !plan.buffer<tensor<8xf32>>
+%v = plan.buffer "v" parameter : !plan.buffer<tensor<8xf32>>
+%s = plan.buffer "s" input : !plan.buffer<tensor<4xf32>>
+%n = plan.buffer "n" temporary : !plan.buffer<tensor<8xf32>>
+%t = plan.buffer "t" temporary : !plan.buffer<tensor<8xf32>>
+plan.communicator @dp over ["dp"]
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    plan.collective all_gather @dp(%s) to(%n) : (!plan.buffer<tensor<4xf32>>) to(!plan.buffer<tensor<8xf32>>)
+    plan.copy %n to %w : !plan.buffer<tensor<8xf32>> to !plan.buffer<tensor<8xf32>>
+    plan.collective all_reduce @dp(%v) to(%t) : (!plan.buffer<tensor<8xf32>>) to(!plan.buffer<tensor<8xf32>>)
+    plan.copy %t to %v : !plan.buffer<tensor<8xf32>> to !plan.buffer<tensor<8xf32>>
+  }
+}
+
+// -----
+
 // What the next run of the segment reads stays where it is.
 // CHECK: plan.launch @k(%t, %y)
 // CHECK-NEXT: plan.launch @k(%x, %t)
