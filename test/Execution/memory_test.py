@@ -20,7 +20,7 @@ NORMS = (2 * LAYERS + 1) * HIDDEN
 PARAMETERS = 2 * TABLE + LAYERS * MATRICES + NORMS
 
 # Workspace of products, masks, tables of angles and what packing leaves over.
-MORE, LESS = 1.03, 0.9
+MORE, LESS = 1.03, 0.85
 
 GIB = 1 << 30
 
