@@ -56,14 +56,15 @@ absl::Status IndexCheck::checkLaunch(CommandSite site, const fbs::Launch &launch
   if (!check) {
     BOWLINE_ASSIGN_OR_RETURN(const int64_t rows, signature.Int("rows"));
     forget(accesses[0].range);
-    checked_[accesses[0].range.begin] = {accesses[0].range.end, rows};
+    checked_[accesses[0].range.begin] = {accesses[0].range.end, rows, name};
     return absl::OkStatus();
   }
   ++facts_;
   const OperandAccess &data = accesses[check->argument];
   const int64_t rows = kernels::RowsOfCheck(*check, signature);
   const auto checked = checked_.find(data.range.begin);
-  if (checked != checked_.end() && checked->second.end >= data.range.end && checked->second.rows <= rows)
+  if (checked != checked_.end() && checked->second.end >= data.range.end && checked->second.rows <= rows &&
+      checked->second.kernel == check->kernel)
     return absl::OkStatus();
   const auto limit = limits_.find(data.buffer);
   const bool isInput = limit != limits_.end();

@@ -11,6 +11,7 @@
 #include "runtime/base/status.h"
 
 #include <map>
+#include <string>
 
 namespace bowline {
 
@@ -36,6 +37,7 @@ private:
   struct Checked {
     uint64_t end = 0;
     int64_t rows = 0;
+    std::string kernel; ///< the check
   };
 
   absl::Status checkLaunch(CommandSite site, const fbs::Launch &launch, absl::Span<const OperandAccess> accesses);

@@ -129,8 +129,9 @@ void ReplicaCheck::write(Walk &walk, CommandSite site, const std::vector<AxisSet
       walk.bytes.set(access.range, pieces[next++], {site, std::nullopt});
 }
 
-/// The axes along which the results of a collective differ, of which those of the sources are given.
-static AxisSet resultAxes(const fbs::Collective &collective, AxisSet sources, AxisSet group) {
+/// The axes along which the results of a collective differ, of which those of the sources are given. `group` is the
+/// axes of its communicator, without the one that tells roles apart.
+static AxisSet resultAxes(const fbs::Collective &collective, AxisSet sources, AxisSet group, bool spansRoles) {
   switch (collective.kind()) {
   case fbs::CollectiveKind::AllReduce:
   case fbs::CollectiveKind::AllGather:
@@ -139,7 +140,9 @@ static AxisSet resultAxes(const fbs::Collective &collective, AxisSet sources, Ax
   case fbs::CollectiveKind::AllToAll:
     return sources | group;
   case fbs::CollectiveKind::Permute:
-    return sources;
+    // Places are numbered along all axes of the group at once, and a shift of them moves along each. Neighbours of one
+    // role have sources of several roles.
+    return (sources & group) != 0 || spansRoles ? sources | group : sources;
   }
   return sources | group;
 }
@@ -149,7 +152,7 @@ void ReplicaCheck::execute(Walk &walk, CommandSite site, const fbs::Command &com
     const AxisSet group = setOf(plan_.communicators()->Get(collective->communicator())->axes()) & axes_;
     std::vector<AxisSet> pieces = read(walk, site);
     for (AxisSet &piece : pieces)
-      piece = resultAxes(*collective, piece, group);
+      piece = resultAxes(*collective, piece, group, SpansRoles(plan_, collective->communicator()));
     return write(walk, site, pieces);
   }
   timeline_.accessesOf(site, accesses_);
@@ -216,7 +219,7 @@ void ReplicaCheck::exchange(uint32_t operation) {
   if (collective) {
     const AxisSet group = setOf(plan_.communicators()->Get(collective->communicator())->axes()) & axes_;
     for (AxisSet &piece : pieces)
-      piece = resultAxes(*collective, piece, group);
+      piece = resultAxes(*collective, piece, group, SpansRoles(plan_, collective->communicator()));
   }
   for (const Participation member : members) {
     Walk &walk = walks_[member.role];
@@ -263,6 +266,17 @@ absl::Status ReplicaCheck::finish(const Walk &walk) {
   for (const fbs::State *state : *plan_.states())
     if (plan_.buffers()->Get(state->buffer())->role() == role)
       BOWLINE_RETURN_IF_ERROR(compare(walk, state->buffer(), absl::StrCat("state ", Quoted(state->key()))));
+  for (uint32_t i = 0; i < SizeOf(entry.feeds()); ++i) {
+    const fbs::Port &output = *entry.outputs()->Get(entry.feeds()->Get(i)->output());
+    const fbs::Port &input = *entry.inputs()->Get(entry.feeds()->Get(i)->input());
+    const AxisSet wrong = walk.bytes.get(ExtentOf(*plan_.buffers()->Get(output.buffer()))) & axes_ &
+                          ~layoutAxes(*plan_.buffers()->Get(input.buffer()));
+    if (wrong != 0)
+      return counterexample("replicas",
+                            absl::StrCat("entry ", Quoted(entry.name()), " gives output ", Quoted(output.name()),
+                                         ", which differs along ", nameAxes(wrong), ", to input ", Quoted(input.name()),
+                                         " of its next run, which all ranks have the same of"));
+  }
   if (entry.kind() == fbs::EntryKind::Custom)
     return absl::OkStatus(); // nobody knows what it returns
   for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i) {

@@ -61,7 +61,9 @@ private:
 ///   all-gather
 ///   reduce-scatter   differ along those of the communicator too
 ///   and all-to-all
-///   permute, receive differ as the source does
+///   permute          differ as the source does, and along all axes of the communicator where it does along one of
+///                    them, or where the communicator spans roles
+///   receive          differ as what was sent does
 ///
 /// So the proof is by induction over the runs of a session, in any order of entries.
 class ReplicaCheck {

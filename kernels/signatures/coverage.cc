@@ -17,8 +17,9 @@ absl::Status CheckCoverage(const Signature& signature) {
   const int64_t elements = signature.arguments[2].ElementCount();
   // The elements that a product writes differ from each other, so that there are at most as many as C has.
   if (shape.accumulate || shape.batch * shape.m * shape.n == elements) return absl::OkStatus();
-  return Refuse(signature, absl::StrCat("'c_strides' = [", absl::StrJoin(shape.c, ", "), "] over extents [", shape.batch,
-                                        ", ", shape.m, ", ", shape.n, "] leave elements of C out, which has ", elements));
+  return Refuse(signature,
+                absl::StrCat("'c_strides' = [", absl::StrJoin(shape.c, ", "), "] over extents [", shape.batch, ", ",
+                             shape.m, ", ", shape.n, "] leave elements of C out, which has ", elements));
 }
 
 }  // namespace bowline::kernels

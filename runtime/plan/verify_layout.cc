@@ -19,6 +19,10 @@ absl::Status VerifyAxesOf(const fbs::Plan& plan, const std::string& place, const
       if (used[axes->Get(i)]) {
         return Broken(place, ": axis ", Quoted(plan.mesh()->Get(axes->Get(i))->name()), " divides it twice");
       }
+      if (RoleCount(plan) > 1 && axes->Get(i) == plan.role_axis()) {
+        return Broken(place, ": axis ", Quoted(plan.mesh()->Get(axes->Get(i))->name()),
+                      " tells roles apart, each of which has buffers of its own");
+      }
       used[axes->Get(i)] = true;
     }
     return absl::OkStatus();
@@ -49,6 +53,10 @@ absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view buffer_place,
   for (uint32_t d = 0; d < SizeOf(view); ++d) {
     const int64_t ranks =
         SizeOf(layout.dim_shardings()) == 0 ? 1 : SizeAlong(plan, layout.dim_shardings()->Get(d)->axes());
+    if (ranks > 1 && view->Get(d) == 1) {
+      return Broken(place, ": dimension ", d, " of the view has one element, and is divided among ", ranks,
+                    " ranks: all but one would hold padding");
+    }
     shard.push_back(DivideCeil(view->Get(d), ranks));
   }
   if (SizeOf(layout.flat_axes()) > 0) {

@@ -149,10 +149,19 @@ absl::Status VerifyMirrors(const fbs::Plan& plan) {
   return absl::OkStatus();
 }
 
+// A checkpoint has one tensor of a key, and each role counts its steps.
+absl::Status VerifySavedKey(absl::string_view place, const fbs::State& state, std::set<absl::string_view>& saved) {
+  if (TextOf(state.key()) == "__metadata__") return Broken(place, ": the key is taken in safetensors files");
+  if (Has(state, fbs::StateFlag::Step)) return absl::OkStatus();
+  if (saved.insert(TextOf(state.key())).second) return absl::OkStatus();
+  return Broken(place, ": another role saves a tensor of this key");
+}
+
 absl::Status VerifyStates(const fbs::Plan& plan) {
   // A role saves a tensor once; a mirror has the key of what it mirrors.
   std::vector<NameSet> keys(RoleCount(plan), NameSet("key"));
   std::vector<bool> listed(plan.buffers()->size(), false);
+  std::set<absl::string_view> saved;
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     const fbs::State& state = *plan.states()->Get(i);
     const std::string place = absl::StrCat("state ", i, " ", Quoted(state.key()));
@@ -163,6 +172,7 @@ absl::Status VerifyStates(const fbs::Plan& plan) {
     if (!Has(state, fbs::StateFlag::Mirror)) {
       BOWLINE_RETURN_IF_ERROR(keys[buffer.role()].Insert(place, state.key()));
     }
+    if (Has(state, fbs::StateFlag::Saved)) BOWLINE_RETURN_IF_ERROR(VerifySavedKey(place, state, saved));
     if (buffer.slots() != 1) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has more than one slot");
     if (listed[state.buffer()]) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has two states");
     listed[state.buffer()] = true;

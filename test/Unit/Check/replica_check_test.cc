@@ -126,6 +126,38 @@ TEST(Replicas, AreGatheredFromParts) {
   }
 }
 
+// Places are numbered along both axes, so that a shift of them mixes the two.
+TEST(Replicas, AreMixedByAShiftAlongSeveralAxes) {
+  for (const bool both : {false, true}) {
+    Step step;
+    const uint32_t mixed = step.plan.Communicator("both", {0, 1});
+    step.Gradient();
+    step.plan.Collective(0, 0, CollectiveKind::Permute, both ? mixed : step.dp, step.gradient, step.sum, kElements);
+    step.Update(step.sum);
+    const absl::Status status = step.Check([&](fbs::PlanT& plan) {
+      plan.programs[0]->segments[0]->commands[1]->body.AsCollective()->shift = 1;
+      Step::Divide(*plan.buffers[step.weight], 0, 2);
+    });
+    EXPECT_EQ(status.ok(), !both) << status;
+    if (both) EXPECT_THAT(std::string(status.message()), HasSubstr("different along 'tp', where"));
+  }
+}
+
+// An input that all ranks have the same of is not fed from an output that differs.
+TEST(Replicas, DriftThroughFeeds) {
+  for (const bool sums : {true, false}) {
+    Step step;
+    const uint32_t fed = step.plan.Buffer(0, "fed", BufferKind::Input, kElements);
+    const uint32_t output = step.plan.Buffer(0, "output", BufferKind::Output, kElements);
+    step.plan.Add(0, 0, step.input, fed, step.gradient);
+    if (sums) step.plan.Collective(0, 0, CollectiveKind::AllReduce, step.dp, step.gradient, output, kElements);
+    if (!sums) step.plan.Copy(0, 0, step.gradient, output);
+    const absl::Status status = step.Check([&](fbs::PlanT& plan) { plan.entries[0]->feeds.emplace_back(0, 1); });
+    EXPECT_EQ(status.ok(), sums) << status;
+    if (!sums) EXPECT_THAT(std::string(status.message()), HasSubstr("gives output 'output', which differs along 'dp'"));
+  }
+}
+
 // The state of one run is the state of the next: one that another state makes different is refused as well.
 TEST(Replicas, DriftThroughStates) {
   Step step;

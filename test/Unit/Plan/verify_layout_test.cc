@@ -107,6 +107,12 @@ const Rule kLayoutRules[] = {
        LayoutOf(p).flat_axes = {0};
      },
      "layout: u8[4294967296, 0, 4294967296] has more than 2^62 bytes"},
+    {"OneElementAmongSeveral",
+     [](P& p) {
+       fbs::LayoutT& layout = LayoutOf(p);
+       layout.view = {1, 15};
+     },
+     "dimension 0 of the view has one element, and is divided among 2 ranks: all but one would hold padding"},
     {"ViewShape", [](P& p) { LayoutOf(p).view = {3, -5}; }, "layout: extent -5 of dimension 1 is negative"},
     {"ViewOfOtherElements", [](P& p) { LayoutOf(p).view = {3, 6}; },
      "layout: the view u8[3, 6] has other elements than u8[3, 5]"},

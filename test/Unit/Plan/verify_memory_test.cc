@@ -44,6 +44,7 @@ const Rule kMemoryRules[] = {
     {"BufferSource", [](P& p) { p.buffers[kRows]->source = 3; },
      "buffer 5 'rows': source 3 does not exist; there are 3"},
     {"EmptyKey", [](P& p) { p.states[0]->key = ""; }, "state 0 '': the key is empty"},
+    {"KeyOfSafetensors", [](P& p) { p.states[0]->key = "__metadata__"; }, "the key is taken in safetensors files"},
     {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
     {"RoleAxisOfNoRoles", [](P& p) { p.role_axis = 1; }, "role_axis 1 tells roles apart, but there are not several"},
     {"UnknownFlags", [](P& p) { p.states[0]->flags = static_cast<fbs::StateFlag>(0xc3); },
