@@ -314,6 +314,45 @@ TEST(Races, ARingOrdersNoMoreThanNeighbours) {
                     HasSubstr("on stream 'compute', writes buffer")));
 }
 
+// A weight in each of two roles.
+fbs::PlanT TwoWeights() {
+  RankPlan plan({{"pp", 2}, {"dp", 2}}, 0);
+  plan.Streams({"compute"});
+  const uint32_t first = plan.Buffer(0, "first", BufferKind::State, 8);
+  const uint32_t second = plan.Buffer(1, "second", BufferKind::State, 8);
+  plan.Copy(0, 0, first, plan.Buffer(0, "a", BufferKind::Temporary, 8));
+  plan.Copy(1, 0, second, plan.Buffer(1, "b", BufferKind::Temporary, 8));
+  fbs::PlanT made = plan.Finish();
+  for (const uint32_t buffer : {first, second}) {
+    made.states.push_back(std::make_unique<fbs::StateT>());
+    made.states.back()->buffer = buffer;
+    made.states.back()->key = made.buffers[buffer]->name;
+    made.states.back()->flags = fbs::StateFlag::Saved;
+    made.states.back()->init = "zeros";
+  }
+  return made;
+}
+
+TEST(Roles, SaveTensorsOfDifferentKeys) {
+  fbs::PlanT plan = TwoWeights();
+  const auto good = BytesOf(plan);
+  EXPECT_EQ(VerifyPlan(PlanIn(good)), absl::OkStatus());
+  plan.states[1]->key = plan.states[0]->key;
+  const auto bytes = BytesOf(plan);
+  EXPECT_THAT(std::string(VerifyPlan(PlanIn(bytes)).message()),
+              HasSubstr("state 1 'first': another role saves a tensor of this key"));
+}
+
+TEST(Roles, DivideNoTensor) {
+  fbs::PlanT plan = TwoWeights();
+  plan.buffers[0]->layout = std::make_unique<fbs::LayoutT>();
+  plan.buffers[0]->layout->global_shape = {16};
+  plan.buffers[0]->layout->flat_axes = {0};
+  const auto bytes = BytesOf(plan);
+  EXPECT_THAT(std::string(VerifyPlan(PlanIn(bytes)).message()),
+              HasSubstr("layout: axis 'pp' tells roles apart, each of which has buffers of its own"));
+}
+
 // Stages in a ring: each sends to the next before it receives from the one before.
 fbs::PlanT Ring(uint32_t stages, uint32_t others, bool first_receives) {
   RankPlan plan({{"dp", others}, {"pp", stages}, {"tp", others}}, 1);
