@@ -68,8 +68,8 @@ absl::Status IndexCheck::checkLaunch(CommandSite site, const fbs::Launch &launch
     return absl::OkStatus();
   const auto limit = limits_.find(data.buffer);
   const bool isInput = limit != limits_.end();
-  if (isInput ? check->is_row && limit->second > 0 && limit->second <= rows
-              : signature.Find(kernels::kInRange) != nullptr)
+  const bool isLimited = isInput && check->is_row && limit->second > 0 && limit->second <= rows;
+  if (isLimited || signature.Find(kernels::kInRange) != nullptr)
     return absl::OkStatus();
   return counterexample(
       "indices", absl::StrCat(timeline_.describe(site), " takes ", check->is_row ? "row numbers" : "offsets of rows",
