@@ -2,26 +2,16 @@
 
 #include "checker/ByteOwners.h"
 
+#include "checker/ByteCells.h"
 #include <algorithm>
 
 namespace bowline {
 
-void ByteOwners::split(uint64_t at) {
-  auto next = cells_.upper_bound(at);
-  if (next == cells_.begin())
-    return;
-  auto cell = std::prev(next);
-  if (cell->first == at || cell->second.end <= at)
-    return;
-  cells_.emplace_hint(next, at, Cell{cell->second.end, cell->second.owner});
-  cell->second.end = at;
-}
-
 void ByteOwners::erase(ByteRange range) {
   if (range.bytes() == 0)
     return;
-  split(range.begin);
-  split(range.end);
+  splitCells(cells_, range.begin);
+  splitCells(cells_, range.end);
   cells_.erase(cells_.lower_bound(range.begin), cells_.lower_bound(range.end));
 }
 

@@ -39,8 +39,6 @@ private:
     uint64_t end;
     Owner owner;
   };
-  /// Makes `at` a boundary between cells.
-  void split(uint64_t at);
 
   std::map<uint64_t, Cell> cells_; // key: first byte of the cell; cells are disjoint
 };

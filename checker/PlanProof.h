@@ -1,6 +1,6 @@
 //===- PlanProof.h - the proofs that a loader repeats -----------*- C++ -*-===//
 //
-// What a session needs of the checker, in one function.
+// Sessions call this one function of the checker.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,6 +2,7 @@
 
 #include "checker/RaceCheck.h"
 
+#include "checker/ByteCells.h"
 #include "checker/PlanChecker.h"
 #include "runtime/plan/matching.h"
 
@@ -25,17 +26,6 @@ std::string RaceCheck::describe(const Access &access) const {
   operand.slot = access.slot;
   return absl::StrCat(timeline_.describe(access.site), ", on stream ", streamOf(access.site), ", ",
                       access.writes ? "writes" : "reads", " ", timeline_.describe(operand));
-}
-
-void RaceCheck::split(uint64_t at) {
-  const auto next = cells_.upper_bound(at);
-  if (next == cells_.begin())
-    return;
-  const auto cell = std::prev(next);
-  if (cell->first == at || cell->second.end <= at)
-    return;
-  cells_.emplace_hint(next, at, cell->second);
-  cell->second.end = at;
 }
 
 absl::Status RaceCheck::checkAfter(const Cells::value_type &cell, ByteRange range, const Access &access) const {
@@ -71,8 +61,8 @@ absl::Status RaceCheck::touch(ByteRange range, const Access &access) {
   ++accessFacts_;
   auto cell = cells_.find(range.begin);
   if (cell == cells_.end() || cell->second.end != range.end) {
-    split(range.begin);
-    split(range.end);
+    splitCells(cells_, range.begin);
+    splitCells(cells_, range.end);
     cell = cells_.lower_bound(range.begin);
   }
   for (auto each = cell; each != cells_.end() && each->first < range.end; ++each)

@@ -59,7 +59,6 @@ private:
   /// Checks that `access` is ordered after the accesses of the cell that it conflicts with.
   absl::Status checkAfter(const Cells::value_type &cell, ByteRange range, const Access &access) const;
   static void addReader(Cell &cell, const Access &access);
-  void split(uint64_t at);
   std::string describe(const Access &access) const;
   std::string streamOf(CommandSite site) const;
 

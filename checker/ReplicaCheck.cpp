@@ -2,6 +2,7 @@
 
 #include "checker/ReplicaCheck.h"
 
+#include "checker/ByteCells.h"
 #include "checker/PlanChecker.h"
 #include "runtime/plan/matching.h"
 #include "runtime/plan/mesh_view.h"
@@ -15,17 +16,6 @@
 
 namespace bowline {
 
-void ByteAxes::split(uint64_t at) {
-  const auto next = cells_.upper_bound(at);
-  if (next == cells_.begin())
-    return;
-  const auto cell = std::prev(next);
-  if (cell->first == at || cell->second.end <= at)
-    return;
-  cells_.emplace_hint(next, at, cell->second);
-  cell->second.end = at;
-}
-
 void ByteAxes::set(ByteRange range, AxisSet axes, const Origin &origin) {
   if (range.bytes() == 0)
     return;
@@ -34,8 +24,8 @@ void ByteAxes::set(ByteRange range, AxisSet axes, const Origin &origin) {
     cell->second = {range.end, axes, origin};
     return;
   }
-  split(range.begin);
-  split(range.end);
+  splitCells(cells_, range.begin);
+  splitCells(cells_, range.end);
   cell = cells_.erase(cells_.lower_bound(range.begin), cells_.lower_bound(range.end));
   cells_.emplace_hint(cell, range.begin, Cell{range.end, axes, origin});
 }

@@ -43,7 +43,6 @@ private:
     AxisSet axes = 0;
     Origin origin;
   };
-  void split(uint64_t at);
 
   std::map<uint64_t, Cell> cells_; // key: first byte of the cell; cells are disjoint
 };
