@@ -33,9 +33,10 @@ bool isFree(plan::SegmentOp segment);
 /// one that would have to wait for communication: then the next ones that need not may pass it, up to kWindow of them.
 /// What goes between stages stays on its stream and in its order, which is that of ranks with other programs.
 ///
-/// What a reduction alone still needs, such as a whole gradient of which ranks keep shards, is alive until something
-/// that computes waits for it. So the next command that computes waits for the oldest ones while more than twice the
-/// largest of such values would wait to be reduced. A stream that has so much to do stays busy all the same.
+/// A value that only a reduction still reads, such as a whole gradient of which ranks keep shards, is alive until a
+/// command that computes waits for the reduction. So the next command that computes waits for the oldest ones while
+/// more than twice the largest of such values would wait to be reduced. A stream that has so much to do stays busy all
+/// the same.
 ///
 /// The result depends on nothing but the segment, so it is the same on all ranks.
 class SegmentSchedule {

@@ -1,4 +1,4 @@
-//===- PlanMutations.cpp - What checker and loader accept of changed plans runs as the plan did
+//===- PlanMutations.cpp - Changed plans are refused, or train as before
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

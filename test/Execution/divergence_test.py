@@ -4,8 +4,8 @@ of bits beside the same weights decoded, and caches of keys and values in bf16 a
 
 The bounds of RECORDED are twice what was found, for the mean and the 99.9th percentile of the KL divergence in nats; and of
 tokens that are no more the likeliest ones, twice as many and half a percent. Weights and texts are always the same, so that
-only the order of sums, which follows from the processor, may change what is found. What is found has to be a tenth of it
-at least, apart from weights in blocks, which not all processors round."""
+only the order of sums, which follows from the processor, may change the divergence. A divergence below a tenth of the
+recorded one fails, apart from weights in blocks, which not all processors round."""
 
 import json
 import math

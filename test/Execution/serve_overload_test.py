@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """bowline-serve at full size, for `make check-serve`: 500 streams that are all open at once, and five times the requests that
-it can answer. What it answers then is to be as much as it answers at its capacity.
+it can answer. Overloaded, it has to answer as much as at its capacity.
 
 The second test measures time, so that `make check` has neither of them."""
 

@@ -46,7 +46,8 @@ private:
   static bool isOfParameters(mlir::Attribute key);
   /// Makes the buckets of one key, each in the place of its first member.
   void gatherEarly(mlir::Block &block, mlir::Attribute key);
-  /// What \p op needs of what stands behind the first member, in order; nothing where some of it cannot move up.
+  /// Returns the operations behind the first member that compute operands of \p op, in order; nothing where one of them
+  /// cannot move up.
   std::optional<llvm::SmallVector<mlir::Operation *>> movableInputs(mlir::Operation *op) const;
   static bool isWrittenBetween(mlir::Operation *first, graph::ReadOp read);
 

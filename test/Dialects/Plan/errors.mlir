@@ -628,7 +628,7 @@ plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4x
 
 // -----
 
-// What results depend on is said of code.
+// Only kernels with code have dependences.
 // expected-error @+1 {{has no code, of which 'depends' tells what its results depend on}}
 plan.kernel @k registered "fill" [#plan.arg<read, tensor<f32>>, #plan.arg<write, tensor<f32>>] depends [array<i64: 1, 0>] cost 0.0, 0.0
 
