@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
+#include "runtime/tools/unknown_words.h"
 
 namespace bowline {
 namespace {
@@ -38,7 +39,9 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     }
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
-    absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n", tool, error.what());
+    const std::string unknown = DescribeUnknownWord(app);
+    absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n", tool,
+                  unknown.empty() ? error.what() : unknown);
     *exit_code = 1;
     return false;
   }
