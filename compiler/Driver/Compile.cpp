@@ -11,6 +11,7 @@
 #include "checker/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/PassRemarks.h"
 #include "compiler/Driver/StepSizes.h"
 #include "compiler/Driver/StrategyRecord.h"
 #include "compiler/Emit/EmitPlan.h"
@@ -185,6 +186,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   result.mapsWeights = options.mapsWeights;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
+  result.irPrinting = options.irPrinting;
   InsertOptimizerOptions &optimizer = result.optimizer;
   optimizer.kind = options.optimizer;
   optimizer.lr = options.lr;
@@ -419,7 +421,13 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(module));
   result.recompute = dist::recomputeOf(module);
   result.memoryAdvice = adviseOnMemory(options, strategy, result.recompute);
+  std::unique_ptr<PassRemarks> remarks;
+  if (options.passRemarks) {
+    BOWLINE_ASSIGN_OR_RETURN(remarks, PassRemarks::collect(*module.getContext(), *options.passRemarks));
+  }
   BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
+  if (remarks)
+    result.passRemarks = remarks->take();
   if (options.to == Phase::Plan) {
     BOWLINE_RETURN_IF_ERROR(prove(*result.plan, options));
     describeRoles(module, result);

@@ -9,6 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_COMPILE_H
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
+#include "compiler/Pipelines/Pipeline.h"
 #include "dialects/Program/Phase.h"
 #include "passes/Strategy/StrategyFlags.h"
 #include "runtime/base/status.h"
@@ -87,7 +88,9 @@ struct CompileOptions {
   Phase to = Phase::Plan;
   std::set<std::string> disabledSteps;
   bool timing = false;
-  bool listsKernels = false; // whether CompileResult::kernelListing is filled
+  IrPrinting irPrinting = IrPrinting::None;
+  std::optional<std::string> passRemarks; // which remarks of passes CompileResult has (PassRemarks.h); none: none
+  bool listsKernels = false;              // whether CompileResult::kernelListing is filled
 };
 
 struct CompileResult {
@@ -107,6 +110,8 @@ struct CompileResult {
   /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
   /// something is probably not as it was meant begin with "warning: ".
   std::vector<std::string> remarks;
+  /// What passes say of their decisions: "PLACE: TEXT [KIND CATEGORY/NAME]". Empty unless it was asked for.
+  std::vector<std::string> passRemarks;
   /// The IR of each generated kernel after each stage; for GPUs also the PTX of all and what ptxas says of them. Empty
   /// unless it was asked for. Where recomputation is searched for, it has the kernels of every attempt.
   std::string kernelListing;

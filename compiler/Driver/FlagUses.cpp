@@ -61,6 +61,9 @@ static constexpr FlagUse kFlagUses[] = {
     {"--with-logits", kServe, Phase::Input},
     {"--weights-dtype", kServe, Phase::Input},
     {"--map-weights", kAnyMode, Phase::Hoist},
+    {"--remarks", kAnyMode, Phase::Memory},
+    {"--mlir-print-ir-after-all", kAnyMode, Phase::Memory},
+    {"--mlir-print-ir-after-change", kAnyMode, Phase::Memory},
     {"--runs-in-flight", kTrain, std::nullopt, /*isAboutPlan=*/true},
     {"--report", kAnyMode, std::nullopt, /*isAboutPlan=*/true},
 };

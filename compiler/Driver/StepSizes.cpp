@@ -132,8 +132,8 @@ absl::Status StepSizeRules::checkSequence(const StepSizes &sizes) const {
     if (seq > 0 && checkPositions(tried).ok() && checkLength(tried).ok())
       nearest.push_back(seq);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      status.message(), nearest.empty() ? "" : "; use --seq ", absl::StrJoin(nearest, " or ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat(status.message(), nearest.empty() ? "" : "; use --seq ", absl::StrJoin(nearest, " or ")));
 }
 
 //===----------------------------------------------------------------------===//

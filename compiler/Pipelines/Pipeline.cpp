@@ -218,6 +218,15 @@ void bowline::addStep(OpPassManager &manager, const Step &step) {
   (step.isOnRoles ? manager.nest<ModuleOp>() : manager).addPass(step.create());
 }
 
+/// Prints what a pass ran on. Large constants are left out: who reads programs reads no tables.
+static void printAfterPasses(PassManager &manager, bool onlyChanges) {
+  constexpr int64_t kMostElements = 64;
+  auto never = [](Pass *, Operation *) { return false; };
+  auto always = [](Pass *, Operation *) { return true; };
+  manager.enableIRPrinting(never, always, /*printModuleScope=*/false, onlyChanges, /*printAfterOnlyOnFailure=*/false,
+                           llvm::errs(), OpPrintingFlags().elideLargeElementsAttrs(kMostElements));
+}
+
 LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
   if (from >= Phase::Local && failed(verifyRoles(module)))
     return failure();
@@ -225,6 +234,8 @@ LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options
   PassManager manager(module.getContext());
   if (options.timing)
     manager.enableTiming();
+  if (options.irPrinting != IrPrinting::None)
+    printAfterPasses(manager, /*onlyChanges=*/options.irPrinting == IrPrinting::AfterChange);
   for (const PhaseInfo &info : allPhases()) {
     if (!runs(info.phase, from, to))
       continue;

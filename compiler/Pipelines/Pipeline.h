@@ -23,6 +23,9 @@
 
 namespace bowline {
 
+/// After which passes the program is printed to stderr.
+enum class IrPrinting { None, AfterAll, AfterChange };
+
 /// What is computed, and for which machine. How it is computed, the module's `dist.strategy` says.
 struct PipelineOptions {
   bool training = true;
@@ -48,6 +51,7 @@ struct PipelineOptions {
   std::set<std::string> disabledSteps;
   /// Print how long each pass took to stderr.
   bool timing = false;
+  IrPrinting irPrinting = IrPrinting::None;
 };
 
 /// One step of the pipeline: a pass with its reason.

@@ -37,7 +37,8 @@ struct CommandLine {
               kernelCache, kernelListing, output;
   std::vector<std::string> disabled;
   bool report = false;
-  std::string verifyEach;
+  std::string verifyEach, remarks;
+  bool printsAll = false, printsChanges = false;
 };
 
 std::vector<std::string> phaseNames() {
@@ -276,6 +277,14 @@ void define(CLI::App &app, CommandLine &line) {
       "make no packed copies of them");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
+  app.add_flag("--remarks{.*}", line.remarks,
+               "Print what passes say of their decisions, and where in the model; --remarks=REGEX: those whose kind, "
+               "category and name, such as 'passed fusion/GroupFusions', have a match");
+  CLI::Option *all =
+      app.add_flag("--mlir-print-ir-after-all", line.printsAll, "Print the program after each pass to stderr");
+  app.add_flag("--mlir-print-ir-after-change", line.printsChanges,
+               "Print the program after each pass that changed it to stderr")
+      ->excludes(all);
   app.add_option("--verify-each", line.verifyEach,
                  "equiv: compile a second time, with small sizes and the same structure, and compare what the program "
                  "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
@@ -318,6 +327,10 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
                                      : "leave out --no-codegen"));
   BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"MODEL", options.model}, {"--strategy", options.strategyFile}},
                                        {{"-o", line.output}, {"--kernel-listing", line.kernelListing}}));
+  if (!line.remarks.empty())
+    options.passRemarks = line.remarks;
+  if (line.printsAll || line.printsChanges)
+    options.irPrinting = line.printsAll ? IrPrinting::AfterAll : IrPrinting::AfterChange;
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
@@ -347,6 +360,11 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
   for (const std::string &remark : result.remarks)
     std::fprintf(stderr, "bowline-compile: %s%s\n",
                  absl::StartsWith(remark, "warning: ") ? "" : "note: ", remark.c_str());
+  for (const std::string &remark : result.passRemarks)
+    std::fprintf(stderr, "bowline-compile: remark: %s\n", remark.c_str());
+  if (options.passRemarks && result.passRemarks.empty())
+    std::fprintf(stderr, "bowline-compile: note: no pass said anything that --remarks=%s matches\n",
+                 line.remarks.c_str());
   if (!line.verifyEach.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(const std::string verified, verifyModel(options));
     std::fprintf(stderr, "bowline-compile: note: %s\n", verified.c_str());

@@ -75,6 +75,9 @@ FLAGS = {
     "--map-weights": ("text", ["--map-weights"], [], "hoist"),
     "--report": ("one", ["--report"], [], None),
     "--timing": ("one", ["--timing"], [], None),
+    "--remarks": ("one", ["--remarks"], [], "memory"),
+    "--mlir-print-ir-after-all": ("one", ["--mlir-print-ir-after-all"], [], "memory"),
+    "--mlir-print-ir-after-change": ("one", ["--mlir-print-ir-after-change"], [], "memory"),
     "--compile-to": ("one", ["--compile-to", "memory"], [], None),
     "--disable-step": ("one", ["--disable-step", "merge-fusions"], [], "fuse"),
     # What a program says itself: from the first phase on it may only be said again.

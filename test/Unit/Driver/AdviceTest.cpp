@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Driver/Compile.h"
-#include "compiler/Driver/StepSizes.h"
-#include "test/Unit/Base/temp_directory.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
-
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/StepSizes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "test/Unit/Base/temp_directory.h"
 
 using namespace bowline;
 using llvm::StringRef;
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 namespace {
 
 /// A model of llama's family with so many layers and 37 positions; nothing else matters here.
-std::string modelOf(const TempDirectory &directory, int layers, const nlohmann::json &keys = nlohmann::json::object()) {
+std::string modelOf(const TempDirectory& directory, int layers, const nlohmann::json& keys = nlohmann::json::object()) {
   std::ifstream file(std::string(BOWLINE_TEST_DIR) + "/Models/llama-tied/config.json");
   nlohmann::json config = nlohmann::json::parse(file);
   config["num_hidden_layers"] = layers;
@@ -36,14 +36,13 @@ std::string modelOf(const TempDirectory &directory, int layers, const nlohmann::
 }
 
 /// Applies one word of advice, such as "--batch 6"; false for one that is not known.
-bool apply(StringRef flag, StringRef value, CompileOptions &options) {
+bool apply(StringRef flag, StringRef value, CompileOptions& options) {
   int64_t number = 0;
   if (flag == "--schedule") {
     options.strategy.schedule = value.str();
     return true;
   }
-  if (value.getAsInteger(10, number))
-    return false;
+  if (value.getAsInteger(10, number)) return false;
   if (flag == "--batch")
     options.batch = number;
   else if (flag == "--microbatches")
@@ -56,10 +55,9 @@ bool apply(StringRef flag, StringRef value, CompileOptions &options) {
 }
 
 /// All options that a message advises: "...; use --microbatches 2 or 6, or --batch 4 with --microbatches 2".
-std::vector<CompileOptions> adviceOf(StringRef message, const CompileOptions &options) {
+std::vector<CompileOptions> adviceOf(StringRef message, const CompileOptions& options) {
   std::vector<CompileOptions> advised;
-  if (!message.contains("; use --"))
-    return advised;
+  if (!message.contains("; use --")) return advised;
   llvm::SmallVector<StringRef> ways;
   message.split("; use ").second.split(ways, ", or ");
   for (StringRef way : ways) {
@@ -68,19 +66,18 @@ std::vector<CompileOptions> adviceOf(StringRef message, const CompileOptions &op
     llvm::SmallVector<StringRef> list;
     values.split(list, " or ");
     for (StringRef value : list) {
-      CompileOptions &changed = advised.emplace_back(options);
+      CompileOptions& changed = advised.emplace_back(options);
       EXPECT_TRUE(apply(flag, value, changed)) << message.str();
-      if (!with.empty())
-        EXPECT_TRUE(apply(with.split(' ').first, with.split(' ').second, changed)) << message.str();
+      if (!with.empty()) EXPECT_TRUE(apply(with.split(' ').first, with.split(' ').second, changed)) << message.str();
     }
   }
   return advised;
 }
 
 /// Compiles up to where all sizes have been divided.
-absl::Status compile(const CompileOptions &options) { return compileModel(options).status(); }
+absl::Status compile(const CompileOptions& options) { return compileModel(options).status(); }
 
-CompileOptions optionsOf(const std::string &model, int64_t batch, const char *mesh) {
+CompileOptions optionsOf(const std::string& model, int64_t batch, const char* mesh) {
   CompileOptions options;
   options.model = model;
   options.batch = batch;
@@ -91,24 +88,24 @@ CompileOptions optionsOf(const std::string &model, int64_t batch, const char *me
   return options;
 }
 
-std::string describe(const CompileOptions &options) {
+std::string describe(const CompileOptions& options) {
   return absl::StrCat("--batch ", options.batch, " --seq ", options.seq, " --mesh ", options.strategy.mesh,
                       " --microbatches ", options.strategy.microbatches.value_or(1), " --schedule ",
                       options.strategy.schedule);
 }
 
 /// Where the options are refused, all that is advised must be accepted. Returns how much was.
-size_t expectAdviceHolds(const CompileOptions &options) {
+size_t expectAdviceHolds(const CompileOptions& options) {
   absl::Status status = compile(options);
   std::vector<CompileOptions> advised = adviceOf({status.message().data(), status.message().size()}, options);
   EXPECT_TRUE(status.ok() || !advised.empty()) << describe(options) << ": " << status;
-  for (const CompileOptions &changed : advised)
+  for (const CompileOptions& changed : advised)
     EXPECT_TRUE(compile(changed).ok()) << describe(options) << ": " << status << "\nadvised " << describe(changed)
                                        << ": " << compile(changed);
   return advised.size();
 }
 
-} // namespace
+}  // namespace
 
 // Batches, meshes, microbatches and schedules, of which most combinations are wrong, some in several ways at once.
 TEST(Advice, SizesOfAStepAreTriedTogether) {
@@ -116,9 +113,15 @@ TEST(Advice, SizesOfAStepAreTriedTogether) {
   std::string model = modelOf(directory, 8);
   const struct {
     const char *mesh, *schedule;
-  } strategies[] = {{"dp=2", ""},           {"dp=3,fsdp=2", ""},      {"pp=2", ""},
-                    {"pp=2", "interleaved:2"}, {"pp=4,dp=2", "interleaved:2"}, {"pp=2,dp=2", "dualpipe_v"},
-                    {"pp=3", "interleaved:2"}, {"pp=2,fsdp=3", "zb_v"},     {"pp=2,dp=2", "breadth_first:3"}};
+  } strategies[] = {{"dp=2", ""},
+                    {"dp=3,fsdp=2", ""},
+                    {"pp=2", ""},
+                    {"pp=2", "interleaved:2"},
+                    {"pp=4,dp=2", "interleaved:2"},
+                    {"pp=2,dp=2", "dualpipe_v"},
+                    {"pp=3", "interleaved:2"},
+                    {"pp=2,fsdp=3", "zb_v"},
+                    {"pp=2,dp=2", "breadth_first:3"}};
   size_t advised = 0;
   for (auto [mesh, schedule] : strategies)
     for (int64_t batch : {1, 4, 9, 12})
@@ -146,7 +149,7 @@ TEST(Advice, SizesAtTheLimits) {
   std::string model = modelOf(directory, 4);
   for (int64_t batch : {int64_t{1} << 33, int64_t{1} << 62, INT64_MAX})
     for (int64_t microbatches : {int64_t{1}, int64_t{1} << 21, INT64_MAX})
-      for (const char *mesh : {"dp=1", "dp=3", "pp=2,dp=3"}) {
+      for (const char* mesh : {"dp=1", "dp=3", "pp=2,dp=3"}) {
         CompileOptions options = optionsOf(model, batch, mesh);
         options.strategy.microbatches = microbatches;
         absl::Status status = compile(options);
@@ -157,9 +160,9 @@ TEST(Advice, SizesAtTheLimits) {
         strategy.stageAxis = "pp", strategy.batchAxes = {"dp"};
         std::vector<CompileOptions> advised = adviceOf({status.message().data(), status.message().size()}, options);
         EXPECT_FALSE(advised.empty()) << status;
-        for (const CompileOptions &changed : advised)
-          EXPECT_TRUE(StepSizeRules(strategy).allows(
-              {changed.batch, changed.strategy.microbatches.value_or(1), changed.seq}))
+        for (const CompileOptions& changed : advised)
+          EXPECT_TRUE(
+              StepSizeRules(strategy).allows({changed.batch, changed.strategy.microbatches.value_or(1), changed.seq}))
               << status;
       }
 }
@@ -168,7 +171,7 @@ TEST(Advice, SequencesOfTheModelDivide) {
   TempDirectory directory;
   std::string model = modelOf(directory, 2);
   size_t advised = 0;
-  for (const char *mesh : {"tp=2", "tp=4"})
+  for (const char* mesh : {"tp=2", "tp=4"})
     for (int64_t seq : {1, 3, 37, 38, 39, 4000})
       for (bool isParallel : {false, true}) {
         CompileOptions options = optionsOf(model, 2, mesh);
@@ -182,7 +185,8 @@ TEST(Advice, SequencesOfTheModelDivide) {
     options.seq = 38;
     options.mode = mode;
     options.strategy.sequenceParallel = true;
-    EXPECT_THAT(std::string(compile(options).message()), HasSubstr("has 37 positions, as config.json says; use --seq 36"));
+    EXPECT_THAT(std::string(compile(options).message()),
+                HasSubstr("has 37 positions, as config.json says; use --seq 36"));
     EXPECT_EQ(expectAdviceHolds(options), 1u);
   }
 }
@@ -205,15 +209,14 @@ TEST(Advice, StagesOfTheModel) {
   TempDirectory directory;
   size_t advised = 0;
   for (int layers : {2, 3, 5})
-    for (const char *schedule : {"1f1b", "interleaved:2", "interleaved:3", "breadth_first:3", "zb_v", "dualpipe_v"})
+    for (const char* schedule : {"1f1b", "interleaved:2", "interleaved:3", "breadth_first:3", "zb_v", "dualpipe_v"})
       for (int ranks : {2, 3, 4, 6}) {
         CompileOptions options = optionsOf(modelOf(directory, layers), 12, "");
         options.strategy.mesh = absl::StrCat("pp=", ranks);
         options.strategy.microbatches = 12;
         options.strategy.schedule = schedule;
         absl::Status status = compile(options);
-        if (status.ok())
-          continue;
+        if (status.ok()) continue;
         StringRef message(status.message().data(), status.message().size());
         ASSERT_TRUE(message.contains("stages are asked for")) << status;
         ++advised;
@@ -240,7 +243,7 @@ TEST(Advice, StagesOfTheModel) {
 TEST(Advice, AxesAndRecomputation) {
   TempDirectory directory;
   std::string model = modelOf(directory, 4);
-  for (const char *schedule : {"1f1b", "zb_h1", "dualpipe_v", "interleaved:2"}) {
+  for (const char* schedule : {"1f1b", "zb_h1", "dualpipe_v", "interleaved:2"}) {
     CompileOptions options = optionsOf(model, 4, "pp=2");
     options.strategy.microbatches = 4;
     options.strategy.schedule = schedule;
@@ -257,8 +260,7 @@ TEST(Advice, AxesAndRecomputation) {
     status = compile(options);
     after = StringRef(status.message().data(), status.message().size()).split("another schedule such as \"").second;
     EXPECT_EQ(after.empty(), status.ok()) << status;
-    if (after.empty())
-      continue;
+    if (after.empty()) continue;
     options.strategy.schedule = after.take_until([](char c) { return c == '"'; }).str();
     EXPECT_TRUE(compile(options).ok()) << compile(options);
   }
