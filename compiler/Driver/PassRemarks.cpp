@@ -25,8 +25,8 @@ public:
       : pattern(std::move(pattern)), lines(std::move(lines)) {}
 
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    std::string about = absl::StrCat(kindOf(remark), " ", remark.getCombinedCategoryName().str(), "/",
-                                     remark.getRemarkName().str());
+    std::string about =
+        absl::StrCat(kindOf(remark), " ", remark.getCombinedCategoryName().str(), "/", remark.getRemarkName().str());
     if (!pattern.match(about))
       return;
     std::string place = describeLocation(remark.getLocation());

@@ -290,9 +290,10 @@ void define(CLI::App &app, CommandLine &line) {
                  "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
                  "prime; see docs/checker.md")
       ->check(CLI::IsMember({"equiv"}));
-  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(isPhase, "PHASE");
+  const std::string phases = "{" + absl::StrJoin(phaseNames(), ",") + "}";
+  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(isPhase, phases);
   app.add_option("--compile-from", line.from, "MODEL is a .mlir file that was printed after this phase")
-      ->check(isPhase, "PHASE");
+      ->check(isPhase, phases);
   app.add_option("--disable-step", line.disabled, "Leave out an optimisation, for instance merge-fusions");
   app.footer(phaseHelp());
   for (const FlagUse &use : flagUses()) {

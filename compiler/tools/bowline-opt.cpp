@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "runtime/tools/flag_list.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -111,6 +112,20 @@ static LogicalResult interpretMain(StringRef inputFilename, StringRef outputFile
   return success();
 }
 
+/// What LLVM's library knows of the flags, passes among them, by their names. Those that it hides are for its own
+/// developers.
+static std::vector<bowline::CommandInfo> describeFlags() {
+  bowline::CommandInfo command;
+  for (const auto &[name, option] : cl::getRegisteredOptions())
+    if (option->getOptionHiddenFlag() == cl::NotHidden && !name.empty())
+      command.flags.push_back({{(name.size() == 1 ? "-" : "--") + name.str()},
+                               option->getValueExpectedFlag() == cl::ValueRequired,
+                               {},
+                               option->HelpStr.str()});
+  llvm::sort(command.flags, [](const auto &lhs, const auto &rhs) { return lhs.names < rhs.names; });
+  return {command};
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM initLLVM(argc, argv);
   DialectRegistry registry;
@@ -118,7 +133,12 @@ int main(int argc, char **argv) {
   bowline::registerAllPasses();
   takeVerifyEach(argc, argv);
   describeVerifyEach(registry);
-  auto [input, output] = registerAndParseCLIOptions(argc, argv, "Bowline's optimizer driver", registry);
+  std::string header = registerCLIOptions("Bowline's optimizer driver", registry);
+  if (argc == 2 && StringRef(argv[1]) == bowline::kPrintFlags) {
+    llvm::outs() << bowline::FlagsToText(describeFlags());
+    return EXIT_SUCCESS;
+  }
+  auto [input, output] = parseCLIOptions(argc, argv, header);
   if (verifiesEquivalence && interpretCallee.empty())
     return equivalenceMain(input, output, registry);
   if (interpretCallee.empty())

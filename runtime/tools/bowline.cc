@@ -1,9 +1,11 @@
-// bowline: `bowline VERB ARGS` becomes `bowline-VERB ARGS`, found beside this executable or on PATH.
+// bowline: `bowline VERB ARGS` becomes `bowline-VERB ARGS`, found beside this executable or on PATH; `bowline
+// completion SHELL` prints what the flags of all of them are completed with.
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -12,11 +14,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "bowline_version.h"
 #include "runtime/base/status.h"
+#include "runtime/tools/completion.h"
 #include "runtime/tools/find_tool.h"
+#include "runtime/tools/flag_list.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/unknown_words.h"
 
@@ -50,7 +55,8 @@ std::string HelpText(const std::map<std::string, std::string>& tools) {
   std::string text =
       "Compiles, checks, runs and inspects plans.\n\n"
       "Usage: bowline VERB [ARGUMENTS]     the same as bowline-VERB [ARGUMENTS]\n"
-      "       bowline help [VERB]          this list, or the help of one verb\n\n";
+      "       bowline help [VERB]          this list, or the help of one verb\n"
+      "       bowline completion SHELL     completion of verbs, flags and values for bash or zsh\n\n";
   if (tools.empty()) return absl::StrCat(text, "No tool named bowline-VERB is beside this executable or on PATH.\n");
   size_t width = 0;
   for (const auto& [verb, path] : tools) width = std::max(width, verb.size());
@@ -68,14 +74,41 @@ absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, st
         absl::StrCat("no tool for '", verb, "': no file named bowline-VERB is beside this executable or on PATH; ",
                      "build them with 'make build'"));
   }
-  std::vector<std::string> words = {is_flag ? "--help" : "help"};
-  if (is_flag) words.emplace_back("--version");
+  std::vector<std::string> words = {is_flag ? "--help" : "help", is_flag ? "--version" : "completion"};
   for (const auto& [name, path] : tools) {
     if (!is_flag) words.push_back(name);
   }
   return absl::InvalidArgumentError(absl::StrCat("unknown ", is_flag ? "flag" : "verb", " '", verb.substr(0, 200),
                                                  "'; the nearest one is '", NearestWord(verb, words),
                                                  "', and 'bowline help' lists all"));
+}
+
+// What a tool prints of its flags; nothing where it fails.
+std::string AskForFlags(const std::string& tool) {
+  const std::string command =
+      absl::StrCat("'", absl::StrReplaceAll(tool, {{"'", "'\\''"}}), "' ", kPrintFlags, " 2>/dev/null </dev/null");
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return "";
+  std::string text;
+  char buffer[4096];
+  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, count);
+  return ::pclose(pipe) == 0 ? text : "";
+}
+
+// Tools beside this executable say their flags; of others, which may be anybody's, the names are enough.
+absl::Status PrintCompletion(const std::vector<std::string>& arguments,
+                             const std::map<std::string, std::string>& tools) {
+  if (arguments.size() != 1) {
+    return absl::InvalidArgumentError("of which shell? 'bowline completion bash' or 'bowline completion zsh'");
+  }
+  const std::vector<fs::path> folders = ToolFolders();
+  FlagsOfVerbs verbs;
+  for (const auto& [verb, path] : tools) {
+    const bool is_own = !folders.empty() && fs::path(path).parent_path() == folders.front();
+    verbs[verb] = is_own ? FlagsFromText(AskForFlags(path)) : std::vector<CommandInfo>();
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const std::string script, CompletionScript(arguments[0], verbs));
+  return PrintToStdout(script);
 }
 
 // Becomes the tool; returns only when that fails. The tool's exit code is thereby the command's.
@@ -105,6 +138,7 @@ absl::Status Dispatch(const std::vector<std::string>& arguments) {
     rest = {"--help"};
   }
   const auto tool = tools.find(verb);
+  if (verb == "completion" && tool == tools.end()) return PrintCompletion(rest, tools);
   if (tool == tools.end()) return UnknownVerb(verb, tools);
   return Become(tool->second, rest);
 }

@@ -6,12 +6,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
+#include "runtime/tools/flag_list.h"
 #include "runtime/tools/unknown_words.h"
 
 namespace bowline {
@@ -28,6 +30,11 @@ void PrepareSignals(const char* tool) {
 }
 
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
+  if (argc == 2 && std::strcmp(argv[1], kPrintFlags) == 0) {
+    *exit_code = ReportStatus(std::filesystem::path(argv[0]).filename().string(),
+                              PrintToStdout(FlagsToText(DescribeCommands(app))));
+    return false;
+  }
   try {
     app.parse(argc, argv);
     return true;

@@ -20,8 +20,8 @@ namespace bowline {
 // called first.
 void PrepareSignals(const char* tool);
 
-// Parses the command line. True when the command is to go on; else `*exit_code` is 0 after --help and 1 for wrong
-// flags, and a message went to stdout or stderr.
+// Parses the command line. True when the command is to go on; else `*exit_code` is 0 after --help, and after
+// kPrintFlags (flag_list.h), and 1 for wrong flags, and a message went to stdout or stderr.
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code);
 
 // Prints "TOOL: error: MESSAGE" to stderr unless `status` is OK; returns the exit code.

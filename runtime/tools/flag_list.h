@@ -1,0 +1,45 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
+#define BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
+
+// What a tool takes on its command line, for the completion of shells: printed by the tool itself, from the description
+// that it parses with, and read by `bowline completion`.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace CLI {
+class App;
+}
+
+namespace bowline {
+
+// The only argument of a tool that is to print its flags.
+inline constexpr char kPrintFlags[] = "--print-flags";
+
+struct FlagInfo {
+  std::vector<std::string> names;    // with their dashes
+  bool takes_value = false;          // in the next word, or behind '='
+  std::vector<std::string> choices;  // of the value; empty: anything
+  std::string description;
+};
+
+struct CommandInfo {
+  std::string name;  // empty for the tool itself
+  std::string description;
+  std::vector<FlagInfo> flags;
+  std::vector<std::string> choices;  // of what is no flag; empty: anything
+};
+
+// The tool itself, and then its commands.
+std::vector<CommandInfo> DescribeCommands(const CLI::App& app);
+
+// One line for each command and each flag; FlagsFromText reads what FlagsToText writes, and gives nothing for any other
+// text.
+std::string FlagsToText(const std::vector<CommandInfo>& commands);
+std::vector<CommandInfo> FlagsFromText(absl::string_view text);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
