@@ -222,14 +222,15 @@ std::optional<std::string> StepSizeRules::otherSchedule(const StepSizes &sizes) 
 }
 
 std::string StepSizeRules::advise(const StepSizes &sizes, const StepFlags &flags) const {
-  auto microbatches = [&](auto number) { return describeMicrobatches(absl::StrCat(number), flags); };
   std::vector<std::string> ways;
   if (std::vector<int64_t> counts = nearestMicrobatches(sizes); !counts.empty())
-    ways.push_back(microbatches(absl::StrJoin(counts, " or ")));
+    ways.push_back(describeMicrobatches(absl::StrJoin(counts, " or "), flags));
   if (std::vector<int64_t> batches = nearestBatches(sizes); !batches.empty())
     ways.push_back(absl::StrCat("--batch ", absl::StrJoin(batches, " or ")));
-  if (std::optional<StepSizes> pair; ways.empty() && sizes.batch > 0 && (pair = nearestPair(sizes)))
-    ways.push_back(absl::StrCat("--batch ", pair->batch, " with ", microbatches(pair->microbatches)));
+  if (ways.empty() && sizes.batch > 0)
+    if (std::optional<StepSizes> pair = nearestPair(sizes))
+      ways.push_back(absl::StrCat("--batch ", pair->batch, " with ",
+                                  describeMicrobatches(absl::StrCat(pair->microbatches), flags)));
   if (std::optional<std::string> schedule = otherSchedule(sizes))
     ways.push_back(flags.isScheduleInFile ? absl::StrCat("the line 'schedule \"", *schedule, "\"'")
                                           : absl::StrCat("--schedule ", *schedule));

@@ -91,7 +91,8 @@ std::string Bash(const FlagsOfVerbs& verbs) {
 #   source <(bowline completion bash)
 
 )",
-                      Tables(verbs, /*describes=*/false), R"(_bowline_match() { # WORD: the words of `reply` that begin with it
+                      Tables(verbs, /*describes=*/false),
+                      R"(_bowline_match() { # WORD: the words of `reply` that begin with it
   local IFS=$'\n'
   COMPREPLY=($(compgen -W "${reply[*]}" -- "$1"))
 }
@@ -108,7 +109,8 @@ _bowline() {
   COMPREPLY=()
   if [[ $path == bowline ]]; then
     if ((COMP_CWORD == 1)); then
-      reply=()", QuotedWords(VerbsOf(verbs)), R"()
+      reply=()",
+                      QuotedWords(VerbsOf(verbs)), R"()
       _bowline_match "$word"
       return
     fi
@@ -147,7 +149,8 @@ _bowline() {
   fi
 }
 
-complete -F _bowline )", ToolNames(verbs), "\n");
+complete -F _bowline )",
+                      ToolNames(verbs), "\n");
 }
 
 std::string Zsh(const FlagsOfVerbs& verbs) {
@@ -162,7 +165,8 @@ std::string Zsh(const FlagsOfVerbs& verbs) {
   local -a reply
   if [[ $name == bowline ]]; then
     if ((CURRENT == 2)); then
-      compadd -- )", QuotedWords(VerbsOf(verbs)), R"(
+      compadd -- )",
+                      QuotedWords(VerbsOf(verbs)), R"(
       return
     fi
     verb=${words[2]} first=3
@@ -201,7 +205,8 @@ std::string Zsh(const FlagsOfVerbs& verbs) {
 if [[ $funcstack[1] == _bowline ]]; then
   _bowline "$@"
 else
-  compdef _bowline )", ToolNames(verbs), "\nfi\n");
+  compdef _bowline )",
+                      ToolNames(verbs), "\nfi\n");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(ScheduleChoice, NamesTheNearest) {
     // What is named can be read.
     for (std::string_view rest(nearest); rest.find('\'') != rest.npos;) {
       rest.remove_prefix(rest.find('\'') + 1);
-      EXPECT_TRUE(parseScheduleChoice({rest.data(), rest.find('\'')}).ok()) << message;
+      EXPECT_TRUE(parseScheduleChoice(std::string(rest.substr(0, rest.find('\'')))).ok()) << message;
       rest.remove_prefix(rest.find('\'') + 1);
     }
   }
