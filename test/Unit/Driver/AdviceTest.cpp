@@ -124,14 +124,14 @@ TEST(Advice, SizesOfAStepAreTriedTogether) {
                     {"pp=2,dp=2", "breadth_first:3"}};
   size_t advised = 0;
   for (auto [mesh, schedule] : strategies)
-    for (int64_t batch : {1, 4, 9, 12})
-      for (int64_t microbatches : {1, 3, 5, 8}) {
+    for (int64_t batch : {4, 9})
+      for (int64_t microbatches : {1, 3, 8}) {
         CompileOptions options = optionsOf(model, batch, mesh);
         options.strategy.microbatches = microbatches;
         options.strategy.schedule = schedule;
         advised += expectAdviceHolds(options);
       }
-  EXPECT_GE(advised, 150u);
+  EXPECT_GE(advised, 50u);
 }
 
 // The example of a user, whose second message refused what the first one had advised.
