@@ -32,11 +32,11 @@ struct RunOptions : RankOptions {
   LinkTable links;
 
   // Training plans.
-  std::string data;
+  std::vector<std::string> data;  // files and weights, see ParseDataFiles
   int64_t steps = 0;
   std::string order;  // not given: sequential, or that of the run that is resumed
   std::string metrics;
-  std::string eval_data;
+  std::vector<std::string> eval_data;  // files alone
   int64_t eval_every = 0;
   int64_t eval_batches = 0;
   std::string save;

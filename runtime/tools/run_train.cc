@@ -17,6 +17,7 @@
 #include "runtime/tools/trace_log.h"
 #include "runtime/tools/train_console.h"
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/dataset_group.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
 #include "runtime/train/model_state.h"
@@ -27,12 +28,16 @@
 namespace bowline {
 namespace {
 
-// Opens a file of tokens that an entry is to read.
+// Opens the files of tokens that an entry is to read.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, fbs::EntryKind kind,
-                                                       const std::string& path) {
+                                                       const std::vector<std::string>& arguments) {
   BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(session, kind));
   BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry.name));
-  return OpenTokenDataset(path, ports.dataset_options());
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<DataFile> files, ParseDataFiles(arguments));
+  if (kind == fbs::EntryKind::EvalStep && files.front().weight > 0) {
+    return absl::InvalidArgumentError("--eval-data takes each sample once; leave out the weights of its files");
+  }
+  return OpenDataFiles(files, ports.dataset_options());
 }
 
 // A directory to save into, made and tried before the first step; taken back, if it was new, unless the run begins.
