@@ -54,7 +54,7 @@ NamedValues ComparedOptions(const CLI::App& app) {
     const bool of_contents = IsAmong(kContents, name);
     std::string value = option->get_default_str();
     if (option->count() > 0) {
-      value = !of_contents         ? absl::StrJoin(option->results(), ", ")
+      value = !of_contents          ? absl::StrJoin(option->results(), ", ")
               : name == "--weights" ? ContentsOf(option->results().back())
                                     : ContentsOfData(option->results());
     } else if (value.empty()) {

@@ -101,10 +101,11 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
     modes.training.push_back(option->group(training));
     return option;
   };
-  train(app.add_option("--data", o.data,
-                       "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy, u16:FILE or u32:FILE for raw "
-                       "tokens. Several files follow each other, or, as 0.7:FILE 0.3:FILE or 0.7 FILE 0.3 FILE, are "
-                       "drawn from by weight; PLAN stands before them"))
+  train(
+      app.add_option("--data", o.data,
+                     "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy, u16:FILE or u32:FILE for raw "
+                     "tokens. Several files follow each other, or, as 0.7:FILE 0.3:FILE or 0.7 FILE 0.3 FILE, are "
+                     "drawn from by weight; PLAN stands before them"))
       ->type_name("FILE ...");
   train(app.add_option("--steps", o.steps, "Train up to this step, counted from the very first of the run"))
       ->check(count);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/atomic_directory.h"
+#include "runtime/base/cache_directory.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
@@ -21,6 +22,7 @@
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/token_scan.h"
 #include "runtime/train/train_loop.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/weights.h"
@@ -38,6 +40,20 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, f
     return absl::InvalidArgumentError("--eval-data takes each sample once; leave out the weights of its files");
   }
   return OpenDataFiles(files, ports.dataset_options());
+}
+
+// Looks at all ids before a run begins. Rank 0 says how far it is.
+absl::Status ScanData(const Session& session, fbs::EntryKind kind, const TokenDataset& data, Agreement& agreement) {
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(session, kind));
+  BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry.name));
+  const std::string cache = DefaultCacheDirectory();
+  std::optional<Progress> progress;
+  return ScanTokens(data, ports.dataset_options().vocabulary, cache.empty() ? "" : absl::StrCat(cache, "/scans"),
+                    agreement, [&](int64_t done, int64_t all) {
+                      if (agreement.rank() != 0) return;
+                      if (!progress.has_value() || done == 0) progress.emplace("checking ids", all);
+                      progress->Update(static_cast<uint64_t>(done));
+                    });
 }
 
 // A directory to save into, made and tried before the first step; taken back, if it was new, unless the run begins.
@@ -134,6 +150,8 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
+  BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, options.weights));
   NoteUnused(options, weights);
@@ -160,7 +178,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
   if (!options.eval_data.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
     BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(&session, eval_data.get(), options.eval_batches));
-    BOWLINE_RETURN_IF_ERROR(evaluator->CheckFirstBatch());
+    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, agreement));
   }
   const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
   TrainConsole console(options.quiet, done + 1, options.steps);
@@ -169,6 +187,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
     console.Say(absl::StrCat("nothing to do: step ", done, " is done, and --steps is ", options.steps));
     return absl::OkStatus();
   }
+  BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, agreement));
   BOWLINE_RETURN_IF_ERROR(trainer.CheckNextBatch());
   SaveDirectory save_directory;
   if (!options.save.empty()) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save, agreement));

@@ -13,8 +13,8 @@ namespace bowline {
 // integers alone, so that any machine computes the same, at any draw, in constant memory.
 //
 // The sources are the leaves of a balanced binary tree. Of the first n draws that reach a node, the left half of its
-// sources gets n times its share, rounded to the nearest number. So, of the first n of all draws, the source i of k with
-// the share w gets n * w up to an error below 1 + log2(k).
+// sources gets n times its share, rounded to the nearest number. So, of the first n of all draws, the source i of k
+// with the share w gets n * w up to an error below 1 + log2(k).
 class Blend {
  public:
   // There is one weight or more; all are above 0 and at most 1e12. Their sum need not be 1.

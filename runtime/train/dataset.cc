@@ -42,14 +42,15 @@ int64_t Decode(const uint8_t* bytes, int64_t count, int64_t limit, int32_t* out)
   }
 }
 
-// Whether an id of `count` at `bytes` is not in [0, limit). Ids are compared as unsigned numbers, where negative ones are
-// large, and blocks without an early exit, so that the loop vectorises.
+// Whether an id of `count` at `bytes` is not in [0, limit). Ids are compared as unsigned numbers, where negative ones
+// are large, and blocks without an early exit, so that the loop vectorises.
 template <typename T>
 bool AnyOutside(const uint8_t* bytes, int64_t count, int64_t limit) {
   using Unsigned = std::make_unsigned_t<T>;
   const auto most = static_cast<uint64_t>(std::numeric_limits<T>::max());
   if (static_cast<uint64_t>(limit) > most && std::is_unsigned_v<T>) return false;
-  const auto bound = static_cast<Unsigned>(std::min<uint64_t>(static_cast<uint64_t>(limit), most + 1));
+  // The least negative id of a signed type is `most` + 1.
+  const auto bound = static_cast<Unsigned>(static_cast<uint64_t>(limit) > most ? most + 1 : limit);
   constexpr int64_t kBlock = 4096;
   for (int64_t block = 0; block < count; block += kBlock) {
     const uint8_t* at = bytes + block * static_cast<int64_t>(sizeof(T));
@@ -102,8 +103,8 @@ class ArrayTokenDataset : public TokenDataset {
   std::string description() const override { return absl::StrCat(array_.format, ", ", NameOf(array_.type)); }
   int64_t max_possible_id() const override {
     return VisitTokenType(array_.type, [](auto zero) {
-      return static_cast<int64_t>(std::min<uint64_t>(std::numeric_limits<decltype(zero)>::max(),
-                                                     std::numeric_limits<int32_t>::max()));
+      return static_cast<int64_t>(
+          std::min<uint64_t>(std::numeric_limits<decltype(zero)>::max(), std::numeric_limits<int32_t>::max()));
     });
   }
   bool MayBeOutside() const override {

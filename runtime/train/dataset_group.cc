@@ -14,7 +14,8 @@ absl::Status CheckWeight(absl::string_view text, double weight) {
   constexpr double kMost = 1e12;
   if (weight > 0 && weight <= kMost) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the weight '", text, "' of data is not a number above 0, up to 1e12; leave out a file that is not "
+      absl::StrCat("the weight '", text,
+                   "' of data is not a number above 0, up to 1e12; leave out a file that is not "
                    "to be drawn from"));
 }
 
@@ -35,8 +36,10 @@ absl::Status CheckAlike(absl::Span<const DataFile> files) {
                                   [&](const DataFile& file) { return has_weight(file) != has_weight(files.front()); });
   if (other == files.end()) return absl::OkStatus();
   const DataFile& bare = has_weight(*other) ? files.front() : *other;
-  return absl::InvalidArgumentError(absl::StrCat("the data file '", bare.path, "' has no weight, but others have one; "
-                                                 "give all files a weight, as 0.7:", bare.path, ", or none"));
+  return absl::InvalidArgumentError(absl::StrCat("the data file '", bare.path,
+                                                 "' has no weight, but others have one; "
+                                                 "give all files a weight, as 0.7:",
+                                                 bare.path, ", or none"));
 }
 
 }  // namespace

@@ -16,8 +16,12 @@ struct KnownFile {
 constexpr KnownFile kKnownFiles[] = {
     {absl::string_view("\x1f\x8b", 2), "compressed by gzip; decompress it first"},
     {absl::string_view("\x28\xb5\x2f\xfd", 4), "compressed by zstd; decompress it first"},
-    {absl::string_view("\xfd" "7zXZ", 5), "compressed by xz; decompress it first"},
-    {absl::string_view("PK\x03\x04", 4), "a zip archive, as numpy.savez writes; save the array by itself with numpy.save"},
+    {absl::string_view("\xfd"
+                       "7zXZ",
+                       5),
+     "compressed by xz; decompress it first"},
+    {absl::string_view("PK\x03\x04", 4),
+     "a zip archive, as numpy.savez writes; save the array by itself with numpy.save"},
     {absl::string_view("PAR1", 4), "a Parquet file; write its tokens with numpy.save"},
     {absl::string_view("ARROW1", 6), "an Arrow file; write its tokens with numpy.save"},
 };
@@ -35,7 +39,8 @@ bool LooksLikeText(absl::Span<const uint8_t> file) {
 
 absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, ElementType type, const std::string& name) {
   const auto invalid = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat("'", name, "' was given as raw ", NameOf(type), " tokens, but ", what));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' was given as raw ", NameOf(type), " tokens, but ", what));
   };
   if (file.empty()) return invalid("is empty");
   if (LooksLikeNpy(file) || LooksLikeLlmc(file) || LooksLikeMegatronIndex(file)) {

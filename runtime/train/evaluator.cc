@@ -15,12 +15,11 @@ absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset
                            Sampler::Create(dataset, ports.sequence(), DataOrder::kSequential, /*seed=*/0));
   const int64_t available = (sampler.samples() - 1) / ports.batch() + 1;
   if (available < batches) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", dataset->path(), "' has ", sampler.samples(), " samples of ", ports.sequence(), " tokens; evaluating ",
-        batches, " batch(es) of ", ports.batch(), " needs more: give a longer file or fewer batches"));
+    return absl::InvalidArgumentError(absl::StrCat("'", dataset->path(), "' has ", sampler.samples(), " samples of ",
+                                                   ports.sequence(), " tokens; evaluating ", batches, " batch(es) of ",
+                                                   ports.batch(), " needs more: give a longer file or fewer batches"));
   }
-  const int64_t samples =
-      batches > 0 && batches < available ? batches * ports.batch() : sampler.samples();
+  const int64_t samples = batches > 0 && batches < available ? batches * ports.batch() : sampler.samples();
   Evaluator evaluator(session, std::move(ports), std::move(sampler));
   const int64_t batch = evaluator.ports_.batch();
   evaluator.whole_batches_ = samples / batch;
@@ -76,10 +75,9 @@ absl::Status Evaluator::FillRows(int64_t run, int64_t first, int64_t count, int3
 }
 
 absl::StatusOr<RunTicket> Evaluator::Start(int64_t run) {
-  BOWLINE_RETURN_IF_ERROR(
-      ports_.Fill(*session_, [&](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
-        return FillRows(run, first, count, tokens, labels);
-      }));
+  BOWLINE_RETURN_IF_ERROR(ports_.Fill(*session_, [&](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
+    return FillRows(run, first, count, tokens, labels);
+  }));
   return session_->Start(entry_);
 }
 

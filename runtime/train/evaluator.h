@@ -15,16 +15,17 @@ namespace bowline {
 // and the outputs `loss_sum` and `token_count`. Changes no state.
 class Evaluator {
  public:
-  // Takes the samples of `dataset` in order, in batches of the plan, of which the last one may be part of one: the first
-  // `batches` of them; 0 for all. `session` and `dataset` outlive the evaluator. kFailedPrecondition when the plan
-  // cannot evaluate; kInvalidArgument when the data set has fewer samples than asked, or none.
+  // Takes the samples of `dataset` in order, in batches of the plan, of which the last one may be part of one: the
+  // first `batches` of them; 0 for all. `session` and `dataset` outlive the evaluator. kFailedPrecondition when the
+  // plan cannot evaluate; kInvalidArgument when the data set has fewer samples than asked, or none.
   static absl::StatusOr<Evaluator> Create(Session* session, const TokenDataset* dataset, int64_t batches = 0);
 
   // Reads the first batch and nothing more.
   absl::Status CheckFirstBatch();
 
   // Sum of losses over count of tokens, both accumulated in f64. Each sample counts once, so that the result depends on
-  // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. No heap allocation unless it fails.
+  // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. No heap
+  // allocation unless it fails.
   absl::StatusOr<double> Evaluate();
 
   // Whole batches, and one more where samples remain.

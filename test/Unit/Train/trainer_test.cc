@@ -316,8 +316,9 @@ TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
   for (int64_t batches : {0, 1, 4}) {
     auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), batches);
     ASSERT_TRUE(evaluator.ok()) << evaluator.status();
-    // 59 / 3 = 19 samples: 9 batches of 2.
-    EXPECT_EQ(evaluator->batches(), batches == 0 ? 9 : batches);
+    // 59 / 3 = 19 samples: 9 batches of 2, and one sample.
+    EXPECT_EQ(evaluator->batches(), batches == 0 ? 10 : batches);
+    EXPECT_EQ(evaluator->tokens(), batches == 0 ? 57 : batches * 6);
     double sum = 0;
     for (int64_t i = 0; i < evaluator->tokens(); ++i) {
       sum += reference.LossSum({int32_t{data.tokens[i]}}, {int32_t{data.tokens[i + 1]}});
@@ -328,7 +329,7 @@ TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
     EXPECT_TRUE(SameBits(run.Step(), undisturbed.Step()));
     reference = ToyReference(shape, *run.session);
   }
-  EXPECT_THAT(Evaluator::Create(run.session.get(), data.dataset.get(), 10).status().ToString(),
+  EXPECT_THAT(Evaluator::Create(run.session.get(), data.dataset.get(), 11).status().ToString(),
               AllOf(HasSubstr("has 19 samples of 3 tokens"), HasSubstr("fewer batches")));
 }
 

@@ -1,0 +1,65 @@
+#include "runtime/train/blend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "runtime/train/dataset_group.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(BlendTest, SharesHoldAtEveryDrawAndIndicesCount) {
+  for (const std::vector<double>& weights : std::vector<std::vector<double>>{
+           {1}, {0.7, 0.3}, {1, 1, 1}, {5, 1e-3, 2, 2, 0.5}, {1, 2, 3, 4, 5, 6, 7}}) {
+    const Blend blend(weights);
+    const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+    const double bound = 1 + std::log2(static_cast<double>(weights.size())) + 1e-6;
+    std::vector<int64_t> counts(weights.size());
+    for (int64_t draw = 0; draw < 20000; ++draw) {
+      const Blend::Place place = blend.PlaceOf(draw);
+      ASSERT_LT(place.source, counts.size());
+      ASSERT_EQ(place.index, counts[place.source]++);
+      for (size_t i = 0; i < counts.size(); ++i) {
+        ASSERT_LE(std::abs(static_cast<double>(counts[i]) - weights[i] / all * static_cast<double>(draw + 1)), bound);
+      }
+    }
+  }
+}
+
+TEST(BlendTest, DrawsFarAheadFollowEachOther) {
+  const Blend blend(std::vector<double>{0.7, 0.2, 0.1});
+  std::vector<int64_t> next(3, -1);
+  for (int64_t draw = int64_t{1} << 59; draw < (int64_t{1} << 59) + 1000; ++draw) {
+    const Blend::Place place = blend.PlaceOf(draw);
+    if (next[place.source] >= 0) ASSERT_EQ(place.index, next[place.source]);
+    next[place.source] = place.index + 1;
+  }
+}
+
+TEST(DataFilesTest, WeightsStandBeforeFiles) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"0.7:a", "3e-1:u16:b"}, {"0.7", "a", "0.3", "u16:b"}}) {
+    const auto files = ParseDataFiles(arguments);
+    ASSERT_TRUE(files.ok()) << files.status();
+    EXPECT_EQ((*files)[0].path, "a");
+    EXPECT_EQ((*files)[0].weight, 0.7);
+    EXPECT_EQ((*files)[1].path, "u16:b");
+    EXPECT_EQ((*files)[1].weight, 0.3);
+  }
+  const auto error = [](const std::vector<std::string>& arguments) {
+    return std::string(ParseDataFiles(arguments).status().message());
+  };
+  EXPECT_THAT(error({"0.7:a", "b"}), HasSubstr("'b' has no weight"));
+  EXPECT_THAT(error({"a", "0.7:b"}), HasSubstr("'a' has no weight"));
+  EXPECT_THAT(error({"0:a", "1:b"}), HasSubstr("not a number above 0"));
+  EXPECT_THAT(error({"nan:a"}), HasSubstr("not a number above 0"));
+  EXPECT_THAT(error({"0.5"}), HasSubstr("no data file follows"));
+}
+
+}  // namespace
+}  // namespace bowline
