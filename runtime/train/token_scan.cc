@@ -26,9 +26,13 @@ constexpr int64_t kBlock = int64_t{1} << 22;
 class KeptScan {
  public:
   KeptScan(const std::string& folder, const TokenDataset& file) {
+    // Of Megatron's two files the index has the name, and the other one the tokens.
+    absl::string_view stem = file.path();
+    const bool is_index = absl::ConsumeSuffix(&stem, ".idx");
+    const std::string tokens = is_index ? absl::StrCat(stem, ".bin") : file.path();
     struct stat about;
-    const absl::StatusOr<std::string> fingerprint = FingerprintOf(file.path());
-    if (folder.empty() || !fingerprint.ok() || ::stat(file.path().c_str(), &about) != 0) return;
+    const absl::StatusOr<std::string> fingerprint = FingerprintOf(tokens);
+    if (folder.empty() || !fingerprint.ok() || ::stat(tokens.c_str(), &about) != 0) return;
     // Samples do not see every change, and the time does.
     key_ = absl::StrCat(*fingerprint, " at ", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, ", ",
                         file.description(), ", ", file.size(), " tokens\nbelow ");

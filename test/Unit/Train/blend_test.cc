@@ -14,8 +14,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(BlendTest, SharesHoldAtEveryDrawAndIndicesCount) {
-  for (const std::vector<double>& weights : std::vector<std::vector<double>>{
-           {1}, {0.7, 0.3}, {1, 1, 1}, {5, 1e-3, 2, 2, 0.5}, {1, 2, 3, 4, 5, 6, 7}}) {
+  for (const std::vector<double>& weights :
+       std::vector<std::vector<double>>{{1}, {0.7, 0.3}, {1, 1, 1}, {5, 1e-3, 2, 2, 0.5}, {1, 2, 3, 4, 5, 6, 7}}) {
     const Blend blend(weights);
     const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
     const double bound = 1 + std::log2(static_cast<double>(weights.size())) + 1e-6;
