@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "frontends/hf/ConfigKeys.h"
 #include "frontends/hf/ConfigReader.h"
 #include "frontends/hf/Family.h"
@@ -20,11 +22,28 @@ using nlohmann::json;
 
 static constexpr size_t kMaxConfigBytes = size_t{16} << 20;
 
-static const Family *readFamily(ConfigReader &reader) {
+/// The family whose class `architectures` names, as the oldest files say which model they are; null where none is.
+static const Family *familyOfClass(const json &document) {
+  auto classes = document.find("architectures");
+  if (classes == document.end() || !classes->is_array() || classes->size() != 1)
+    return nullptr;
+  for (const Family *family : families())
+    if ((*classes)[0] == std::string(family->modelClass))
+      return family;
+  return nullptr;
+}
+
+static const Family *readFamily(ConfigReader &reader, const json &document, std::vector<std::string> &remarks) {
   std::vector<absl::string_view> names;
   for (const Family *family : families())
     names.push_back(family->name);
-  return families()[reader.choice("model_type", names)];
+  const Family *ofClass = reader.has("model_type") ? nullptr : familyOfClass(document);
+  if (!ofClass)
+    return families()[reader.choice("model_type", names)];
+  reader.ignore("model_type");
+  remarks.push_back(absl::StrCat(reader.place(), ": no \"model_type\"; \"architectures\" = [\"", ofClass->modelClass,
+                                 "\"] says that it is \"", ofClass->name, "\""));
+  return ofClass;
 }
 
 /// `architectures` says which model stands on the shared body: weights of a classifier are no language model.
@@ -47,11 +66,43 @@ static void readFixedAndDropout(ConfigReader &reader, ModelConfig &config) {
   }
 }
 
-static void refuseUnknownKeys(ConfigReader &reader, const Family &family) {
-  for (const std::string &key : reader.unread())
-    if (!isHarmlessKey(family, key))
+/// `auto_map` names code beside the weights, which is not read. Under the name of the family's class it stands for what
+/// that computes; under another one it is another model.
+static void readAutoMap(ConfigReader &reader, ModelConfig &config) {
+  reader.ignore("auto_map");
+  if (!reader.has("auto_map"))
+    return;
+  const json &map = *reader.find("auto_map");
+  std::string name(config.family->modelClass);
+  auto model = map.is_object() ? map.find("AutoModelForCausalLM") : map.end();
+  if (!map.is_object() ||
+      (model != map.end() && !(model->is_string() && absl::EndsWith(model->get<std::string>(), name))))
+    return reader.fail("auto_map", absl::StrCat("names code for another model than ", name,
+                                                ", which is not read; use a model of transformers' own classes"));
+  config.remarks.push_back(absl::StrCat(reader.place(),
+                                        ": \"auto_map\" names code beside the weights, which is not read: the model "
+                                        "computes what ",
+                                        name, " of transformers does"));
+}
+
+/// A key whose value is null counts as absent, and what a library keeps for itself no model reads. The user gets to
+/// know which keys were left out for these reasons.
+static void refuseUnknownKeys(ConfigReader &reader, ModelConfig &config) {
+  const Family &family = *config.family;
+  std::vector<std::string> leftOut;
+  for (const std::string &key : reader.unread()) {
+    if (isHarmlessKey(family, key))
+      continue;
+    if (!reader.has(key) || isPrivateKey(key))
+      leftOut.push_back(absl::StrCat("\"", key, "\""));
+    else
       reader.fail(key, absl::StrCat("is not a known key of model_type \"", family.name,
                                     "\", so it may change the mathematics; remove it if it does not"));
+  }
+  if (!leftOut.empty())
+    config.remarks.push_back(absl::StrCat(reader.place(), ": no effect: ", absl::StrJoin(leftOut, ", "),
+                                          "; a key that is null counts as absent, and one that begins with _ is "
+                                          "a library's own"));
 }
 
 static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_view fileName) {
@@ -61,7 +112,7 @@ static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_
         absl::StrCat(where, " holds ", DescribeJsonType(document), "; a model's config.json is an object"));
   ConfigReader reader(document, where);
   ModelConfig config;
-  config.family = readFamily(reader);
+  config.family = readFamily(reader, document, config.remarks);
   BOWLINE_RETURN_IF_ERROR(reader.status());
 
   config.architecture = config.family->read(reader, config);
@@ -71,7 +122,8 @@ static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_
                                                    absl::c_linear_search(fixed.supported, "null")};
   readArchitectures(reader, *config.family);
   readFixedAndDropout(reader, config);
-  refuseUnknownKeys(reader, *config.family);
+  readAutoMap(reader, config);
+  refuseUnknownKeys(reader, config);
   BOWLINE_RETURN_IF_ERROR(reader.status());
   return config;
 }

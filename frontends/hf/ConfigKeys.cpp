@@ -64,18 +64,24 @@ static constexpr absl::string_view kGenerationKeys[] = {
 
 /// What some token ids mean to a tokenizer. A padding token is embedded, and its embedding trained, as every other.
 static constexpr absl::string_view kTokenIdKeys[] = {
-    "bos_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id",
-    "pad_token_id", "sep_token_id",           "unk_token_id", "tokenizer_class",
+    "bos_token", "bos_token_id", "decoder_start_token_id", "eos_token", "eos_token_id", "mask_token_id",
+    "pad_token", "pad_token_id", "sep_token_id",           "unk_token", "unk_token_id", "tokenizer_class",
 };
 
 /// Keys that say where the file came from, and what a program returns besides logits. `torch_dtype` and `dtype` say how
-/// the weights are stored, which the weights' own files say too.
+/// the weights are stored, which the weights' own files say too. Longest texts of tools are bounds of those tools.
 static constexpr absl::string_view kBookkeepingKeys[] = {
     "_commit_hash",
     "_name_or_path",
+    "base_model_name_or_path",
     "dtype",
     "is_llama_config",
+    "keys_to_ignore_at_inference",
+    "license",
+    "max_seq_len",
+    "max_sequence_length",
     "model_max_length",
+    "model_name",
     "name_or_path",
     "output_attentions",
     "output_hidden_states",
@@ -83,9 +89,15 @@ static constexpr absl::string_view kBookkeepingKeys[] = {
     "output_past",
     "return_dict",
     "return_dict_in_generate",
+    "seq_length",
+    "tokenizer_model_max_length",
+    "tokenizer_padding_side",
     "torch_dtype",
     "transformers.js_config",
     "transformers_version",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_return_dict",
 };
 
 /// Other ways to compute the same function, and whether the model is used as a decoder, which these always are.
@@ -93,14 +105,21 @@ static constexpr absl::string_view kExecutionKeys[] = {
     "_attn_implementation",
     "_attn_implementation_autoset",
     "attn_implementation",
+    "attn_implementation_autoset",
     "chunk_size_feed_forward",
+    "flash_attn",
     "gradient_checkpointing",
+    "gradient_checkpointing_kwargs",
     "is_decoder",
     "pretraining_tp",
     "reorder_and_upcast_attn",
     "torchscript",
     "use_bfloat16",
     "use_cache",
+    "use_flash_attention",
+    "use_flash_attention_2",
+    "use_flash_attn",
+    "use_xformers",
 };
 
 /// Classification and summary heads, which a language model does not have.
@@ -122,6 +141,8 @@ static constexpr absl::string_view kOtherHeadKeys[] = {
 template <typename Keys> static bool contains(const Keys &keys, absl::string_view key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
+
+bool hf::isPrivateKey(absl::string_view key) { return !key.empty() && key.front() == '_'; }
 
 bool hf::isHarmlessKey(const Family &family, absl::string_view key) {
   return contains(kGenerationKeys, key) || contains(kTokenIdKeys, key) || contains(kBookkeepingKeys, key) ||

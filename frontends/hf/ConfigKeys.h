@@ -22,6 +22,9 @@ std::vector<FixedKey> fixedKeys(const Family &family);
 /// True for a key that does not change what a model of the family computes from tokens to logits.
 bool isHarmlessKey(const Family &family, absl::string_view key);
 
+/// True for the name of an attribute that libraries keep for themselves (`_num_labels`): no model reads one.
+bool isPrivateKey(absl::string_view key);
+
 } // namespace bowline::hf
 
 #endif // BOWLINE_FRONTENDS_HF_CONFIGKEYS_H

@@ -43,10 +43,14 @@ bool ConfigReader::isNull(absl::string_view key) const {
   return found != object.end() && found->is_null();
 }
 
+const json *ConfigReader::find(absl::string_view key) const {
+  return has(key) ? &*object.find(std::string(key)) : nullptr;
+}
+
 const json *ConfigReader::take(absl::string_view key) {
   ignore(key);
   function.try_emplace(std::string(key));
-  return has(key) ? &*object.find(std::string(key)) : nullptr;
+  return find(key);
 }
 
 const json *ConfigReader::takeOr(absl::string_view key, json fallback) {
@@ -70,14 +74,19 @@ void ConfigReader::failMissing(absl::string_view key, absl::string_view expected
   fail(absl::InvalidArgumentError(absl::StrCat(where, ": the key \"", key, "\" is missing; it should be ", expected)));
 }
 
-int64_t ConfigReader::integer(absl::string_view key, const json &value, int64_t limit) {
+int64_t ConfigReader::integer(absl::string_view key, const json &value, int64_t limit, int64_t least) {
   // The library keeps integers beyond 63 bits as unsigned and beyond 64 as floating point; both are too large.
   bool fits = value.is_number_integer() &&
               (!value.is_number_unsigned() || value.get<uint64_t>() <= static_cast<uint64_t>(limit));
-  if (fits && value.get<int64_t>() >= 1 && value.get<int64_t>() <= limit)
+  if (fits && value.get<int64_t>() >= least && value.get<int64_t>() <= limit)
     return value.get<int64_t>();
-  fail(key, absl::StrCat("is not supported; it should be an integer from 1 to ", limit));
-  return 1;
+  fail(key, absl::StrCat("is not supported; it should be an integer from ", least, " to ", limit));
+  return least;
+}
+
+int64_t ConfigReader::nonNegativeIntegerOr(absl::string_view key, int64_t limit, int64_t fallback) {
+  const json *value = takeOr(key, fallback);
+  return value ? integer(key, *value, limit, /*least=*/0) : fallback;
 }
 
 int64_t ConfigReader::positiveInteger(absl::string_view key, int64_t limit) {

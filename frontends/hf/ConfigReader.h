@@ -53,6 +53,9 @@ public:
   /// True if the key is there and null, for the few keys whose null is a value and not the default.
   bool isNull(absl::string_view key) const;
 
+  /// An integer in [0, limit].
+  int64_t nonNegativeIntegerOr(absl::string_view key, int64_t limit, int64_t fallback);
+
   /// An integer in [1, limit]; without a fallback the key is required.
   int64_t positiveInteger(absl::string_view key, int64_t limit);
   int64_t positiveIntegerOr(absl::string_view key, int64_t limit, int64_t fallback);
@@ -77,6 +80,9 @@ public:
   /// The value if it is there and not null. The key counts as read.
   const nlohmann::json *take(absl::string_view key);
 
+  /// The value if it is there and not null, of a key that says nothing about what is computed.
+  const nlohmann::json *find(absl::string_view key) const;
+
   /// Counts the key as read, whatever its value.
   void ignore(absl::string_view key) { read.insert(std::string(key)); }
 
@@ -94,7 +100,7 @@ public:
   const std::map<std::string, FunctionKey> &ofFunction() const { return function; }
 
 private:
-  int64_t integer(absl::string_view key, const nlohmann::json &value, int64_t limit);
+  int64_t integer(absl::string_view key, const nlohmann::json &value, int64_t limit, int64_t least = 1);
   double number(absl::string_view key, double fallback, bool zeroAllowed);
   /// Counts the key as read, and takes it as one of the function that means `fallback` where it is absent.
   const nlohmann::json *takeOr(absl::string_view key, nlohmann::json fallback);

@@ -36,8 +36,8 @@ std::vector<FixedKey> hf::rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily)
       {"logit_scale", {"1"}},
       {"attn_logit_softcapping", {"null"}},
       {"final_logit_softcapping", {"null"}},
-      {"num_experts", {"null"}},
-      {"num_local_experts", {"null"}},
+      {"num_experts", {"null", "0"}},
+      {"num_local_experts", {"null", "0"}},
   };
   keys.insert(keys.end(), ofFamily.begin(), ofFamily.end());
   return keys;
@@ -57,6 +57,34 @@ void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
   if (!supported)
     reader.fail("layer_types",
                 absl::StrCat("is not supported; use \"full_attention\" for each of the ", config.layers, " layers"));
+}
+
+void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
+  // What the families' own code takes for absent keys.
+  constexpr int64_t kDefaultWindow = 4096, kDefaultFullLayers = 28;
+  requireFullAttention(reader, config);
+  const bool areTypesGiven = reader.has("layer_types");
+  const bool isOn = reader.booleanOr("use_sliding_window", false);
+  int64_t window = 0, fullLayers = 0;
+  if (isOn && !areTypesGiven) {
+    window = reader.positiveIntegerOrNull("sliding_window", kMaxPositions, kDefaultWindow);
+    fullLayers = reader.nonNegativeIntegerOr("max_window_layers", kMaxLayers, kDefaultFullLayers);
+  }
+  // They say nothing where no layer has a window, and elsewhere the model is refused.
+  for (absl::string_view key : {"sliding_window", "max_window_layers"}) {
+    reader.ignore(key);
+    reader.isNoPartOfFunction(key);
+  }
+  if (!isOn)
+    return;
+  if (areTypesGiven || window == 0 || window >= config.maxPositions || fullLayers >= config.layers)
+    config.remarks.push_back(absl::StrCat(reader.place(), ": \"use_sliding_window\" = true has no effect: no layer of ",
+                                          config.layers, " has a window that hides one of ", config.maxPositions,
+                                          " positions"));
+  else
+    reader.fail("use_sliding_window",
+                absl::StrCat("changes the mathematics in a way that is not supported: layers from ", fullLayers,
+                             " on see the last ", window, " keys alone; the only supported value is false"));
 }
 
 static void readHeads(ConfigReader &reader, ModelConfig &config, AbsentSizes absent) {

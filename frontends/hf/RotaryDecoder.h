@@ -53,6 +53,10 @@ void readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSizes ab
 /// Reads `layer_types`, which may say for each layer that it sees all keys.
 void requireFullAttention(ConfigReader &reader, const ModelConfig &config);
 
+/// Reads `layer_types`, `use_sliding_window`, `sliding_window` and `max_window_layers`, which together say for each
+/// layer whether its queries see the last keys alone. Fails where one hides a key of a sequence that the model takes.
+void requireNoWindow(ConfigReader &reader, ModelConfig &config);
+
 //===----------------------------------------------------------------------===//
 // Parameters
 //===----------------------------------------------------------------------===//

@@ -31,6 +31,22 @@ static Kind readKind(ConfigReader &inner) {
   return static_cast<Kind>(older);
 }
 
+/// True for a value that leaves these kinds as they are: they read none of these keys, and other kinds take the value
+/// for no change. Positions before scaling change nothing where nothing depends on them.
+static bool isNeutral(ConfigReader &inner, absl::string_view key) {
+  const json &value = *inner.find(key);
+  if (key == "factor" || key == "attention_factor")
+    return value == 1;
+  return key == "original_max_position_embeddings" && value.is_number();
+}
+
+static void refuseOthers(ConfigReader &inner, Kind kind) {
+  for (const std::string &key : inner.unread())
+    if (inner.has(key) && !isNeutral(inner, key))
+      inner.fail(key, absl::StrCat("is not supported with rope_type \"", kKinds[kind],
+                                   "\", and it may change the mathematics; remove it if it does not"));
+}
+
 static RopeScaling readScaling(ConfigReader &inner) {
   Kind kind = readKind(inner);
   auto number = [&](absl::string_view key) {
@@ -52,9 +68,7 @@ static RopeScaling readScaling(ConfigReader &inner) {
       inner.fail("low_freq_factor",
                  absl::StrCat("should be less than \"high_freq_factor\" = ", scaling.highTurns, "; use a smaller one"));
   }
-  for (const std::string &key : inner.unread())
-    inner.fail(key, absl::StrCat("is not supported with rope_type \"", kKinds[kind],
-                                 "\", and it may change the mathematics; remove it if it does not"));
+  refuseOthers(inner, kind);
   return scaling;
 }
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -37,6 +40,18 @@ bool IsSame(const json& a, const json& b) {
   return std::abs(x - y) <= kRelative * std::max(std::abs(x), std::abs(y));
 }
 
+// Whether every layer sees all keys, whatever "use_sliding_window" says: frontends/hf/RotaryDecoder.cpp refuses others.
+bool WindowHidesNothing(const json& config) {
+  const auto number = [&](const char* key, int64_t absent) {
+    const auto found = config.find(key);
+    return found != config.end() && found->is_number_integer() ? found->get<int64_t>() : absent;
+  };
+  if (IsThere(config, "layer_types")) return true;  // compared by itself
+  if (config.contains("sliding_window") && !IsThere(config, "sliding_window")) return true;
+  return number("sliding_window", 4096) >= number("max_position_embeddings", std::numeric_limits<int64_t>::max()) ||
+         number("max_window_layers", 28) >= number("num_hidden_layers", std::numeric_limits<int64_t>::max());
+}
+
 // What `config` says of the function by `keys` (kFunctionKeysAttachment), in one form: with the values that absent keys
 // mean, and with "rope_theta" apart from "rope_scaling", which is an empty object where positions are not scaled.
 json Normalized(const json& config, const json& keys) {
@@ -58,6 +73,8 @@ json Normalized(const json& config, const json& keys) {
       result["head_dim"] = width.get<uint64_t>() / heads.get<uint64_t>();
     }
   }
+  // A plan has no windows that this key switches on, so that its config.json switches on none that hides a key.
+  if (result.contains("use_sliding_window") && WindowHidesNothing(config)) result["use_sliding_window"] = false;
   json scaling = json::object();
   for (const char* key : kRotations) {
     if (IsThere(config, key) && config[key].is_object()) scaling = config[key];
@@ -66,6 +83,15 @@ json Normalized(const json& config, const json& keys) {
   if (IsThere(scaling, "type") && !IsThere(scaling, "rope_type")) scaling["rope_type"] = scaling["type"];
   scaling.erase("type");
   scaling.erase("rope_theta");
+  for (const char* neutral : {"attention_factor", "partial_rotary_factor"}) {
+    if (scaling.contains(neutral) && scaling[neutral] == 1) scaling.erase(neutral);
+  }
+  for (auto entry = scaling.begin(); entry != scaling.end();) {
+    entry = entry->is_null() ? scaling.erase(entry) : std::next(entry);
+  }
+  if (IsThere(scaling, "rope_type") && scaling["rope_type"] == "linear" && scaling.value("factor", json()) == 1) {
+    scaling = json::object();
+  }
   if (!IsThere(scaling, "rope_type") || scaling["rope_type"] == "default") scaling = json::object();
   result["rope_scaling"] = scaling;
   return result;

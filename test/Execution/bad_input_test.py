@@ -186,6 +186,15 @@ class BadInput(tools.ToolTest):
         for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
             for value in ("inf", "nan", "1e999"):
                 self.refuse((flag, "finite"), *flags, flag, value)
+        # What steps, which compute in f32, would divide by, or is no number there.
+        for value in ("0", "1e-50", "1e-39"):
+            self.refuse(("--eps must be at least 1.17549e-38", "use 1e-8"), *flags, "--eps", value)
+        for flag in ("--beta1", "--beta2"):
+            for value in ("1", "0.99999999999"):
+                self.refuse((f"{flag} must be at least 0 and less than 1 in f32",), *flags, flag, value)
+        self.refuse(("--clip-norm 1e-60 is 0 in f32", "0 for no clipping"), *flags, "--clip-norm", "1e-60")
+        for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm"):
+            self.refuse((flag, "the largest f32"), *flags, flag, "1e300")
         for value in ("0.5", "0.1B", "0", "0.0009kB", "2000000TB", huge):
             self.refuse("is not 1 to 10^18 bytes", *flags, "--memory-limit", value)
         self.refuse(("--microbatches 1048577", "1048576"), *flags[:2], "--batch", 1048577, *flags[4:], "--microbatches",

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 //
-// Yang et al., 2024: Llama with biases of queries, keys and values. Attention reads
+// Yang et al., 2024: Llama with biases of queries, keys and values, for which there is no key. Attention reads
 //
 //   layers.N.attn.wq [H Dh, D], wk, wv [K Dh, D], bq [H Dh], bk, bv [K Dh]
 //
@@ -41,7 +41,7 @@ class Qwen2 : public RotaryDecoder {
 
 static std::shared_ptr<const Architecture> read(ConfigReader &reader, ModelConfig &config) {
   readRotaryDecoder(reader, config);
-  requireFullAttention(reader, config);
+  requireNoWindow(reader, config);
   return std::make_shared<Qwen2>();
 }
 
@@ -50,10 +50,8 @@ const Family &familyQwen2() {
   static const Family family = {
       .name = "qwen2",
       .modelClass = "Qwen2ForCausalLM",
-      .fixedKeys = rotaryDecoderFixedKeys({{"use_sliding_window", {"false"}}, {"use_mrope", {"false"}}}),
+      .fixedKeys = rotaryDecoderFixedKeys({{"use_mrope", {"false"}}}),
       .dropoutKeys = rotaryDecoderDropoutKeys(),
-      // Both are without effect as long as `use_sliding_window` is false. There is no key for biases.
-      .harmlessKeys = {"max_window_layers", "sliding_window"},
       .read = read,
   };
   return family;

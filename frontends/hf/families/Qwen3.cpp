@@ -43,7 +43,7 @@ class Qwen3 : public RotaryDecoder {
 
 static std::shared_ptr<const Architecture> read(ConfigReader &reader, ModelConfig &config) {
   readRotaryDecoder(reader, config, {.kvHeads = 32, .headDim = 128});
-  requireFullAttention(reader, config);
+  requireNoWindow(reader, config);
   return std::make_shared<Qwen3>();
 }
 
@@ -52,10 +52,8 @@ const Family &familyQwen3() {
   static const Family family = {
       .name = "qwen3",
       .modelClass = "Qwen3ForCausalLM",
-      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"false"}}, {"use_sliding_window", {"false"}}}),
+      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"false"}}}),
       .dropoutKeys = rotaryDecoderDropoutKeys(),
-      // Both are without effect as long as `use_sliding_window` is false.
-      .harmlessKeys = {"max_window_layers", "sliding_window"},
       .read = read,
   };
   return family;

@@ -306,10 +306,9 @@ TEST(Config, FixedKeysCoverWhatTheFamiliesKnow) {
   for (const char *key : {"attention_bias", "mlp_bias", "sliding_window", "partial_rotary_factor",
                           "quantization_config", "attention_multiplier", "logits_scaling"})
     EXPECT_TRUE(isFixed("llama", key)) << key;
-  for (const char *key : {"use_sliding_window", "use_mrope", "quantization_config"})
+  for (const char *key : {"use_mrope", "quantization_config"})
     EXPECT_TRUE(isFixed("qwen2", key)) << key;
-  for (const char *key : {"attention_bias", "use_sliding_window"})
-    EXPECT_TRUE(isFixed("qwen3", key)) << key;
+  EXPECT_TRUE(isFixed("qwen3", "attention_bias"));
   for (const char *key : {"scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention"})
     EXPECT_TRUE(isFixed("gpt2", key)) << key;
 }
@@ -376,6 +375,7 @@ TEST(Config, EveryOtherRefusal) {
       {"llama", "alibi", "true", "not a known key of model_type \"llama\""},
       {"llama", "n_embd", "24", "not a known key of model_type \"llama\""},
       {"llama", "max_window_layers", "2", "not a known key of model_type \"llama\""},
+      {"gpt2", "n_special", "4", "the only supported value is 0"},
       {"gpt2", "rope_theta", "10000.0", "not a known key of model_type \"gpt2\""},
       {"qwen2", "attention_bias", "true", "not a known key of model_type \"qwen2\""},
       {"mistral", "use_sliding_window", "true", "not a known key of model_type \"mistral\""},
@@ -383,6 +383,96 @@ TEST(Config, EveryOtherRefusal) {
   };
   for (const Refused &test : tests)
     expectRefused(minimal(test.family), test);
+}
+
+//===----------------------------------------------------------------------===//
+// Keys that change nothing
+//===----------------------------------------------------------------------===//
+
+// Keys of published files and their mirrors, beside the sizes.
+TEST(Config, KeysOfPublishedFilesAndMirrors) {
+  const std::pair<absl::string_view, const char *> tests[] = {
+      {"gpt2", R"({"_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}})"},
+      {"gpt2", R"({"n_special": 0, "predict_special_tokens": true})"},
+      {"gpt2", R"({"n_special": null, "n_inner": null, "pruned_heads": {}, "use_bfloat16": false})"},
+      {"gpt2", R"({"finetuning_task": null, "num_labels": 1, "output_attentions": false, "torchscript": false})"},
+      {"llama", R"({"unsloth_fixed": true, "unsloth_version": "2025.3.14", "pad_token": "<pad>"})"},
+      {"llama", R"({"max_sequence_length": 2048, "pad_token_id": -1, "_some_tool": {"x": [1]}})"},
+      {"llama", R"({"tokenizer_model_max_length": 4096, "tokenizer_padding_side": "right", "use_flash_attn": true})"},
+      {"llama", R"({"rope_scaling": null, "layer_norm_type": null, "num_experts": 0, "num_local_experts": null})"},
+      {"llama", R"({"auto_map": {"AutoModelForCausalLM": "modeling_llama.LlamaForCausalLM"}})"},
+      {"qwen2", R"({"auto_map": {"AutoModel": "modeling_qwen2.Qwen2Model"}})"},
+      {"mistral", R"({"_attn_implementation_internal": "sdpa", "quantization_config": null, "dtype": "bfloat16"})"},
+  };
+  for (auto [family, keys] : tests) {
+    json document = minimal(family);
+    document.update(json::parse(keys));
+    EXPECT_TRUE(parse(document).ok()) << family << keys << parse(document).status();
+  }
+}
+
+TEST(Config, NotesOfKeysThatAreLeftOut) {
+  json document = minimal("llama");
+  document["_num_labels"] = 1, document["layer_norm_type"] = nullptr, document["use_cache"] = true;
+  absl::StatusOr<ModelConfig> config = parse(document);
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_EQ(config->remarks.size(), 1u);
+  EXPECT_EQ(config->remarks[0],
+            "'dir/config.json': no effect: \"_num_labels\", \"layer_norm_type\"; a key that is null "
+            "counts as absent, and one that begins with _ is a library's own");
+  document = minimal("llama");
+  document["auto_map"] = {{"AutoModelForCausalLM", "modeling.LlamaForCausalLM"}};
+  ASSERT_EQ(parse(document)->remarks.size(), 1u);
+  EXPECT_THAT(parse(document)->remarks[0], HasSubstr("which is not read"));
+  expectRefused(document,
+                {"llama", "auto_map", R"({"AutoModelForCausalLM":"modeling_x.OtherForCausalLM"})", "another model"});
+  expectRefused(document, {"llama", "auto_map", "3", "another model"});
+}
+
+// distilgpt2 as it was first published, and a Llama without its longest sequence.
+TEST(Config, ArchitecturesStandForAnAbsentModelType) {
+  json document = minimal("gpt2");
+  document.erase("model_type");
+  EXPECT_THAT(std::string(parse(document).status().message()), HasSubstr("\"model_type\" is missing"));
+  document["architectures"] = {"GPT2LMHeadModel"};
+  absl::StatusOr<ModelConfig> config = parse(document);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->family->name, "gpt2");
+  ASSERT_EQ(config->remarks.size(), 1u);
+  EXPECT_THAT(config->remarks[0], HasSubstr("no \"model_type\"; \"architectures\" = [\"GPT2LMHeadModel\"]"));
+  document["architectures"] = {"MambaForCausalLM"};
+  EXPECT_THAT(std::string(parse(document).status().message()), HasSubstr("\"model_type\" is missing"));
+  document = minimal("llama");
+  document.erase("model_type"), document.erase("max_position_embeddings");
+  document["architectures"] = {"LlamaForCausalLM"};
+  EXPECT_THAT(std::string(parse(document).status().message()), HasSubstr("\"max_position_embeddings\" is missing"));
+}
+
+// Of 2 layers that take 16 positions.
+TEST(Config, WindowsThatHideNothing) {
+  for (const char *family : {"qwen2", "qwen3"}) {
+    for (const char *keys : {R"({"max_window_layers": 2, "sliding_window": 4})", R"({"sliding_window": null})",
+                             R"({"sliding_window": 16, "max_window_layers": 0})", R"({"sliding_window": 4})",
+                             R"({"layer_types": ["full_attention", "full_attention"], "max_window_layers": 0})"}) {
+      json document = minimal(family);
+      document["use_sliding_window"] = true;
+      document.update(json::parse(keys));
+      absl::StatusOr<ModelConfig> config = parse(document);
+      ASSERT_TRUE(config.ok()) << keys << config.status();
+      ASSERT_EQ(config->remarks.size(), 1u);
+      EXPECT_THAT(config->remarks[0], HasSubstr("\"use_sliding_window\" = true has no effect"));
+      document["use_sliding_window"] = false;
+      EXPECT_TRUE(parse(document)->remarks.empty());
+    }
+    json document = minimal(family);
+    document["sliding_window"] = 15, document["max_window_layers"] = 1;
+    EXPECT_TRUE(parse(document).ok());
+    expectRefused(document, {family, "use_sliding_window", "true", "layers from 1 on see the last 15 keys alone"});
+    expectRefused(document, {family, "use_sliding_window", "\"yes\"", "should be true or false"});
+    document["use_sliding_window"] = true;
+    expectRefused(document, {family, "max_window_layers", "-1", "an integer from 0 to"});
+    expectRefused(document, {family, "sliding_window", "0", "an integer from 1 to"});
+  }
 }
 
 // Llama 3.1 as transformers 5 writes it, and with what 3.2 has instead.
@@ -427,6 +517,10 @@ TEST(Config, RopeScaling) {
       {"null", {}},
       {"{}", {}},
       {R"({"rope_type": "default"})", {}},
+      {R"({"type": "default", "rope_type": null})", {}},
+      {R"({"rope_type": "default", "factor": null, "beta_fast": null, "partial_rotary_factor": null})", {}},
+      {R"({"rope_type": "default", "factor": 1.0, "original_max_position_embeddings": 4096})", {}},
+      {R"({"type": "linear", "factor": 4.0, "attention_factor": 1, "low_freq_factor": null})", {4}},
       {R"({"type": "linear", "factor": 4.0})", {4}},
       {R"({"type": "linear", "rope_type": "linear", "factor": 2})", {2}},
       {kLlama3, {8, 8192, 1, 4}},
@@ -468,7 +562,7 @@ TEST(Config, RefusedRopeScaling) {
       {with("high_freq_factor", 0), "greater than 0"},
       {with("original_max_position_embeddings", 0), "an integer from 1 to"},
       {with("original_max_position_embeddings", nullptr), "is missing"},
-      {with("attention_factor", 1), "is not supported with rope_type \"llama3\""},
+      {with("attention_factor", 0.5), "is not supported with rope_type \"llama3\""},
   };
   for (const auto &[value, says] : refused) {
     json document = minimal("llama");

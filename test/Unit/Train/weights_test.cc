@@ -207,6 +207,20 @@ TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
       {R"({"use_sliding_window": false, "sliding_window": 9})",
        R"({"use_sliding_window": true, "sliding_window": 9})",
        {"\"use_sliding_window\" is true, but false in the plan"}},
+      // Windows that hide nothing.
+      {R"({"use_sliding_window": false})", R"({"use_sliding_window": true, "sliding_window": null})", {}},
+      {R"({"use_sliding_window": true, "max_window_layers": 4, "num_hidden_layers": 4})",
+       R"({"use_sliding_window": false})",
+       {}},
+      {R"({"use_sliding_window": false})",
+       R"({"use_sliding_window": true, "sliding_window": 9, "max_position_embeddings": 9})",
+       {}},
+      {R"({"use_sliding_window": false})",
+       R"({"use_sliding_window": true, "sliding_window": 8, "max_position_embeddings": 9})",
+       {"\"use_sliding_window\" is true, but false in the plan"}},
+      // Scalings that scale nothing.
+      {R"({"rope_scaling": null})", R"({"rope_scaling": {"rope_type": "default", "factor": 1.0}})", {}},
+      {R"({})", R"({"rope_parameters": {"type": "linear", "factor": 1, "beta_fast": null}})", {}},
       // No family has it: what a plan names is compared.
       {R"({"logit_cap": 30})", R"({"logit_cap": 50})", {"\"logit_cap\" is 50, but 30 in the plan"}},
       {R"({"logit_cap": null})", R"({"logit_cap": 50})", {}},
