@@ -16,6 +16,7 @@
 #include "runtime/tools/run_process.h"
 #include "runtime/tools/run_ranks.h"
 #include "runtime/tools/spawn.h"
+#include "runtime/tools/stop_signals.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/trainer.h"
@@ -56,10 +57,12 @@ evaluation: {"step":100,"eval_loss":..}. Where the device runs beside the host, 
 host took to issue its commands, which the last line of the run says too. With --resume, lines of steps after the checkpoint are cut off and the file goes
 on from there; the losses are those of a run that never stopped, bit for bit.
 
-The first SIGINT or SIGTERM finishes the step, saves if there is --save, and ends with exit code 0; a second one ends
-the command at once.
+The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP finishes the step, saves if there is --save, and ends all ranks, and the
+process that --nproc started them from, with exit code 75; a second one ends the command at once. Before training, and
+where nothing is trained, the first one ends it at once with 75. A run whose last step is done ends with 0.
 
-Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a loss that is no number, a rank that died).)";
+Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a loss that is no number, a rank that died),
+75 stopped by a signal before the last step (EX_TEMPFAIL): the same command with --resume goes on.)";
 
 // What the plan is for, after looking at the options for it.
 absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& options, const RunModes& modes) {
@@ -123,23 +126,27 @@ absl::Status CheckTrace(const RunOptions& options, const std::string& suffix) {
   return Annotate(AtomicFile::Create(options.trace + suffix).status(), "--trace");
 }
 
-absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::App& app,
-                    std::optional<int> spawned_listener) {
+absl::StatusOr<RunEnd> RunOne(const RunOptions& given, const RunModes& modes, const CLI::App& app,
+                              std::optional<int> spawned_listener) {
   RunOptions options = given;
   if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
   const std::string suffix = launch.ranks > 1 ? TraceSuffix(launch.rank) : "";
   if (!spawned_listener.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
+  RunEnd end = RunEnd::kDone;
   const auto run = [&](LoadedPlan plan, const RankView& view) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
     BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
-    return chosen(std::move(plan), OptionsOfRank(options, view));
+    BOWLINE_ASSIGN_OR_RETURN(end, chosen(std::move(plan), OptionsOfRank(options, view)));
+    return absl::OkStatus();
   };
   if (launch.ranks > 1) {
     absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
     if (status.ok()) status = WriteTrace(options, suffix);
     // A launcher may not say which rank printed a line.
-    return spawned_listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank));
+    BOWLINE_RETURN_IF_ERROR(spawned_listener.has_value() ? status
+                                                         : Annotate(status, absl::StrCat("on rank ", launch.rank)));
+    return end;
   }
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
@@ -149,14 +156,19 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
     BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));
   }
   BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
-  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, [&](LoadedPlan own, const RankView& view) {
-    return chosen(std::move(own), OptionsOfRank(options, view));
+  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, [&](LoadedPlan own, const RankView& view) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(const RunEnd own_end, chosen(std::move(own), OptionsOfRank(options, view)));
+    // The others, which are threads, have the same.
+    if (view.rank == 0) end = own_end;
+    return absl::OkStatus();
   }));
-  return WriteTrace(options, suffix);
+  BOWLINE_RETURN_IF_ERROR(WriteTrace(options, suffix));
+  return end;
 }
 
 int Main(int argc, char** argv) {
   PrepareSignals(kTool);
+  EndOnStopSignals();
   CLI::App app("Runs a plan: trains, evaluates, or generates text.", kTool);
   app.footer(kFooter);
   RunOptions options;
@@ -164,9 +176,13 @@ int Main(int argc, char** argv) {
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
   const std::optional<int> spawned_listener = ListenerOfSpawner();
-  if (options.nproc == 0) return ReportStatus(kTool, RunOne(options, modes, app, spawned_listener));
-  const absl::StatusOr<int> spawned = Spawn(options, modes, argc, argv);
-  return spawned.ok() ? *spawned : ReportStatus(kTool, spawned.status());
+  if (options.nproc > 0) {
+    const absl::StatusOr<int> spawned = Spawn(options, modes, argc, argv);
+    return spawned.ok() ? *spawned : ReportStatus(kTool, spawned.status());
+  }
+  const absl::StatusOr<RunEnd> end = RunOne(options, modes, app, spawned_listener);
+  if (end.ok() && *end == RunEnd::kStopped) return kStoppedExitCode;
+  return ReportStatus(kTool, end.status());
 }
 
 }  // namespace

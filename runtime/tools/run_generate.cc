@@ -49,7 +49,7 @@ std::vector<int32_t> PromptOf(const RunOptions& options) {
 
 }  // namespace
 
-absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
+absl::StatusOr<RunEnd> RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
@@ -67,7 +67,9 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   TokenPrinter printer =
       prints_ids ? TokenPrinter::OfIds()
                  : TokenPrinter::OfText([](int32_t token) { return std::string(1, static_cast<char>(token)); });
+  int64_t printed = 0;
   const auto print = [&](int32_t token) -> absl::Status {
+    ++printed;
     if (std::exchange(echo, false)) {
       for (const int32_t of_prompt : prompt) BOWLINE_RETURN_IF_ERROR(printer.Print(of_prompt));
     }
@@ -79,9 +81,14 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   const GenerateOptions generate = {options.max_new_tokens, options.temperature, options.seed, !prints_ids};
   const absl::Status status = generator.Generate(prompt, generate, print, stop, &agreement);
   BOWLINE_RETURN_IF_ERROR(printer.Finish());
-  if (status.ok() && options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
-  if (status.ok() && options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
-  return status;
+  BOWLINE_RETURN_IF_ERROR(status);
+  BOWLINE_ASSIGN_OR_RETURN(const bool signalled, agreement.AnyOf(StopSignalCame()));
+  // Rank 0 alone prints.
+  BOWLINE_ASSIGN_OR_RETURN(const bool cut_short,
+                           agreement.AnyOf(agreement.rank() == 0 && printed < options.max_new_tokens));
+  if (options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
+  if (options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
+  return signalled && cut_short ? RunEnd::kStopped : RunEnd::kDone;
 }
 
 }  // namespace bowline

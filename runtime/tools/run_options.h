@@ -59,8 +59,14 @@ struct RunOptions : RankOptions {
   double top_p = 1;
 };
 
-// What runs one rank.
-using RunRank = std::function<absl::Status(LoadedPlan, const RunOptions&)>;
+// How a run ended that met no error.
+enum class RunEnd {
+  kDone,
+  kStopped,  // by a signal, before it was done
+};
+
+// What runs one rank. All ranks of a run have the same end.
+using RunRank = std::function<absl::StatusOr<RunEnd>(LoadedPlan, const RunOptions&)>;
 
 // The options of one rank of a run: of several ranks only rank 0 speaks and writes metrics.
 RunOptions OptionsOfRank(const RunOptions& options, const RankView& view);
@@ -84,12 +90,12 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
 absl::Status SetStates(Session& session, const RunOptions& options);
 
 // Trains, or evaluates alone when there is no --data.
-absl::Status RunTraining(LoadedPlan plan, const RunOptions& options);
+absl::StatusOr<RunEnd> RunTraining(LoadedPlan plan, const RunOptions& options);
 
-absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options);
+absl::StatusOr<RunEnd> RunGeneration(LoadedPlan plan, const RunOptions& options);
 
 // Continues one text by the steps of a plan for serving.
-absl::Status RunSteps(LoadedPlan plan, const RunOptions& options);
+absl::StatusOr<RunEnd> RunSteps(LoadedPlan plan, const RunOptions& options);
 
 }  // namespace bowline
 

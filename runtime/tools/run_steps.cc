@@ -75,33 +75,35 @@ absl::StatusOr<int64_t> NewTokens(const RunOptions& options, int64_t prompted, i
 }
 
 // Gives each token of the continuation that is no end token to `write`.
-absl::Status Continue(serve::StepRunner& runner, serve::SequenceRequest request, const std::atomic<bool>& stop,
-                      absl::FunctionRef<absl::Status(int32_t)> write) {
+absl::StatusOr<RunEnd> Continue(serve::StepRunner& runner, serve::SequenceRequest request,
+                                const std::atomic<bool>& stop, absl::FunctionRef<absl::Status(int32_t)> write) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<serve::Scheduler> scheduler,
                            serve::Scheduler::Create(runner.shape(), {.prefix_cache = false}));
   BOWLINE_RETURN_IF_ERROR(scheduler->Submit(std::move(request)).status());
   std::vector<serve::SampledToken> sampled;
   while (!stop) {
     const std::optional<serve::StepBatch> batch = scheduler->Next();
-    if (!batch.has_value()) break;
+    if (!batch.has_value()) return RunEnd::kDone;
     BOWLINE_RETURN_IF_ERROR(runner.Run(*batch, sampled));
     for (const serve::Progress& progress : scheduler->Finish(sampled)) {
       if (progress.ended == serve::FinishReason::kFailed) return serve::LogitsNotFiniteError();
       if (progress.ended != serve::FinishReason::kStop) BOWLINE_RETURN_IF_ERROR(write(progress.sampled.token));
     }
   }
-  return absl::OkStatus();
+  // Else nobody reads the text.
+  return StopSignalCame() ? RunEnd::kStopped : RunEnd::kDone;
 }
 
 }  // namespace
 
-absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
+absl::StatusOr<RunEnd> RunSteps(LoadedPlan plan, const RunOptions& options) {
   if (options.group != nullptr && options.group->rank() != 0) {
     BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
     BOWLINE_RETURN_IF_ERROR(SetStates(*session, options));
     // Rank 0 has the signal as well, and ends all.
     CatchStopSignals();
-    return serve::FollowSteps(*session, *options.group);
+    BOWLINE_RETURN_IF_ERROR(serve::FollowSteps(*session, *options.group));
+    return StopSignalCame() ? RunEnd::kStopped : RunEnd::kDone;
   }
   const bool prints_ids = options.print.empty() ? options.prompt.empty() : options.print == "tokens";
   // Ids as input and output need nothing but the weights; then nothing ends a text early.
@@ -138,7 +140,7 @@ absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
   if (options.echo) {
     for (const int32_t token : request.prompt) BOWLINE_RETURN_IF_ERROR(printer.Print(token));
   }
-  const absl::Status status =
+  const absl::StatusOr<RunEnd> end =
       Continue(runner, std::move(request), CatchStopSignals(), [&](int32_t token) -> absl::Status {
         BOWLINE_RETURN_IF_ERROR(printer.Print(token));
         // Nobody reads the text.
@@ -146,10 +148,10 @@ absl::Status RunSteps(LoadedPlan plan, const RunOptions& options) {
         return absl::OkStatus();
       });
   BOWLINE_RETURN_IF_ERROR(printer.Finish(decoder.has_value() ? decoder->Finish() : ""));
-  BOWLINE_RETURN_IF_ERROR(status);
+  BOWLINE_RETURN_IF_ERROR(end.status());
   if (options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
   if (options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
-  return absl::OkStatus();
+  return *end;
 }
 
 }  // namespace bowline

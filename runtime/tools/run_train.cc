@@ -146,7 +146,7 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   return loop;
 }
 
-absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
+absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
@@ -160,12 +160,13 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
     BOWLINE_ASSIGN_OR_RETURN(MetricsLog metrics, MetricsLog::Create(options.metrics));
     BOWLINE_RETURN_IF_ERROR(metrics.WriteEvaluation(0, loss));
   }
-  return options.quiet
-             ? absl::OkStatus()
-             : PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", loss, evaluator.tokens()));
+  if (options.quiet) return RunEnd::kDone;
+  BOWLINE_RETURN_IF_ERROR(
+      PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", loss, evaluator.tokens())));
+  return RunEnd::kDone;
 }
 
-absl::Status Train(Session& session, const RunOptions& options) {
+absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::TrainStep, options.data));
@@ -185,7 +186,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
   BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
   if (done >= options.steps) {
     console.Say(absl::StrCat("nothing to do: step ", done, " is done, and --steps is ", options.steps));
-    return absl::OkStatus();
+    return RunEnd::kDone;
   }
   BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, agreement));
   BOWLINE_RETURN_IF_ERROR(trainer.CheckNextBatch());
@@ -201,22 +202,22 @@ absl::Status Train(Session& session, const RunOptions& options) {
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
                                        metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
   console.Summarize();
-  if (trainer.steps_done() < options.steps) {
-    console.Say(
-        absl::StrCat("stopped by a signal after step ", trainer.steps_done(),
-                     options.save.empty() ? "; nothing was saved, for there is no --save" : "; go on with --resume"));
-  }
-  return absl::OkStatus();
+  if (trainer.steps_done() == options.steps) return RunEnd::kDone;
+  console.Say(
+      absl::StrCat("stopped by a signal after step ", trainer.steps_done(),
+                   options.save.empty() ? "; nothing was saved, for there is no --save" : "; go on with --resume"));
+  return RunEnd::kStopped;
 }
 
 }  // namespace
 
-absl::Status RunTraining(LoadedPlan plan, const RunOptions& options) {
+absl::StatusOr<RunEnd> RunTraining(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
-  BOWLINE_RETURN_IF_ERROR(options.data.empty() ? EvaluateOnly(*session, options) : Train(*session, options));
+  BOWLINE_ASSIGN_OR_RETURN(const RunEnd end,
+                           options.data.empty() ? EvaluateOnly(*session, options) : Train(*session, options));
   if (options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
   if (options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
-  return absl::OkStatus();
+  return end;
 }
 
 }  // namespace bowline

@@ -21,6 +21,7 @@
 #include "runtime/base/file_descriptor.h"
 #include "runtime/comm/control/connection.h"
 #include "runtime/tools/rank_output.h"
+#include "runtime/tools/stop_signals.h"
 
 namespace bowline {
 namespace {
@@ -64,10 +65,11 @@ class Spawner {
   sigset_t handled_ = {}, before_ = {};
   int port_ = 0;
   int exit_code_ = 0;
-  int passed_on_ = 0;      // the last SIGINT or SIGTERM
-  int ended_by_ = 0;       // the signal that ended a rank, when it was one that was passed on
-  bool stopping_ = false;  // this process is about to stop, and so are the ranks
-  bool killed_ = false;    // all that did not end after another one failed
+  int passed_on_ = 0;           // the last signal that asked to stop
+  int ended_by_ = 0;            // the signal that ended a rank, when it was one that was passed on
+  bool stopped_early_ = false;  // a rank, as it was asked to
+  bool stopping_ = false;       // this process is about to stop, and so are the ranks
+  bool killed_ = false;         // all that did not end after another one failed
   Clock::time_point kill_at_ = Clock::time_point::max();
 };
 
@@ -85,7 +87,10 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
   BOWLINE_ASSIGN_OR_RETURN(listener_, Listen("127.0.0.1", 0));
   BOWLINE_ASSIGN_OR_RETURN(port_, PortOf(listener_.get()));
   ::sigemptyset(&handled_);
-  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGTSTP, SIGCONT}) ::sigaddset(&handled_, signal);
+  for (const int signal : {SIGCHLD, SIGTSTP, SIGCONT}) ::sigaddset(&handled_, signal);
+  for (const int signal : kStopSignals) {
+    if (signal != SIGHUP || !IsIgnored(signal)) ::sigaddset(&handled_, signal);
+  }
   ::sigprocmask(SIG_BLOCK, &handled_, &before_);
   // If SIGCHLD stayed ignored, no signal would tell that a rank ended.
   std::signal(SIGCHLD, SIG_DFL);
@@ -181,7 +186,7 @@ int Spawner::Wait() {
     std::signal(ended_by_, SIG_DFL);
     std::raise(ended_by_);
   }
-  return exit_code_;
+  return exit_code_ == 0 && stopped_early_ ? kStoppedExitCode : exit_code_;
 }
 
 void Spawner::HandleSignal(int signal) {
@@ -190,6 +195,8 @@ void Spawner::HandleSignal(int signal) {
       return Reap();
     case SIGINT:
     case SIGTERM:
+    case SIGUSR1:
+    case SIGHUP:
       passed_on_ = signal;
       return PassOn(signal);
     case SIGTSTP:
@@ -234,6 +241,10 @@ void Spawner::Reap() {
 
 void Spawner::NoteEnd(int rank, int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kStoppedExitCode && passed_on_ != 0) {
+    stopped_early_ = true;
+    return;
+  }
   const bool first = kill_at_ == Clock::time_point::max();
   if (WIFSIGNALED(status) && WTERMSIG(status) == passed_on_) {
     ended_by_ = passed_on_;

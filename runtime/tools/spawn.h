@@ -16,13 +16,13 @@ namespace bowline {
 // --local-rank and --rendezvous are put before them.
 //
 // Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
-// error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. SIGINT and
-// SIGTERM are passed on; so is a stop by the terminal. A rank that fails ends the others: they get a few seconds to say
-// what they waited for. No process outlives this one, even when it is killed.
+// error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. Stop signals
+// (stop_signals.h) are passed on; so is a stop by the terminal. A rank that fails ends the others: they get a few
+// seconds to say what they waited for. No process outlives this one, even when it is killed.
 //
-// The exit code: that of the rank that failed first; 3 when a signal ended it, which is said. When the ranks ended
-// because of a signal that was passed on, it ends this process too. kResourceExhausted when the system has no more
-// processes.
+// The exit code: that of the rank that failed first; 3 when a signal ended it, which is said; kStoppedExitCode when
+// ranks ended with it after a stop signal was passed on. When such a signal killed a rank, it ends this process too.
+// kResourceExhausted when the system has no more processes.
 absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments);
 
 // In rank 0 of the processes that SpawnRanks started, the socket on which it waits for the others; -1 in the other

@@ -1,16 +1,34 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_STOP_SIGNALS_H_
 #define BOWLINE_RUNTIME_TOOLS_STOP_SIGNALS_H_
 
+#include <array>
 #include <atomic>
+#include <csignal>
 
 namespace bowline {
 
-// Makes the first SIGINT or SIGTERM a request to finish what is being done; a second one ends the process at once. The
-// result becomes true with the request.
+// The signals by which users, terminals and schedulers ask a run to stop.
+inline constexpr std::array<int, 4> kStopSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
+
+// The exit code of a run that such a signal ended before its last step (EX_TEMPFAIL of sysexits.h): to be started
+// again.
+inline constexpr int kStoppedExitCode = 75;
+
+// Whether this process ignores the signal, as `nohup` makes it ignore SIGHUP; it is to stay ignored then.
+bool IsIgnored(int signal);
+
+// Makes a stop signal end the process at once with kStoppedExitCode, until CatchStopSignals. To be called first.
+void EndOnStopSignals();
+
+// Makes the first stop signal a request to finish what is being done; a second one ends the process at once. The result
+// becomes true with the request. A SIGHUP that is ignored stays ignored.
 const std::atomic<bool>& CatchStopSignals();
 
-// Makes the same request as the first signal.
+// Makes the same request as the first signal, without one.
 void RequestStop();
+
+// Whether a signal came since CatchStopSignals.
+bool StopSignalCame();
 
 }  // namespace bowline
 

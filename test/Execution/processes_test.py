@@ -478,15 +478,22 @@ class Failures(FailureTest):
         self.assertEqual(len(done.errors()), 1, done.err)
 
     def test_nproc_passes_signals_on(self):
-        for sent in (signal.SIGINT, signal.SIGTERM):
+        for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
             process, children = self.spawned("--save", self.folder / str(sent))
             process.send_signal(sent)
             done = self.finish(process)
-            self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(done.code, 75, done.err)
             notes = re.findall(r"\[rank 0\] stopped by a signal after step \d+; go on with --resume", done.err)
             self.assertEqual(len(notes), 1)
             self.assertEqual(len(list((self.folder / str(sent)).glob("step-*"))), 1)
             self.check_gone(children)
+
+    def test_a_signal_to_one_rank_stops_all(self):
+        port = free_port()
+        processes = self.started(2, "--save", self.folder / "one", envs=lambda rank: torchrun(rank, 2, port))
+        processes[1].send_signal(signal.SIGUSR1)
+        self.assertEqual([self.finish(process).code for process in processes], [75, 75])
+        self.assertTrue((self.folder / "one" / "latest").exists())
 
     def test_a_second_signal_ends_all_at_once(self):
         process, children = self.spawned(*self.SLOW, "--save", self.folder / "unfinished")
@@ -521,7 +528,7 @@ class Failures(FailureTest):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         done = self.finish(process)
-        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(done.code, 75, done.err)
         self.assertNotIn("note:", done.err)
 
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -31,7 +32,16 @@ class BowlineRunKillTest : public RunFixture {
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     pid_t child = -1;
-    EXPECT_EQ(::posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ), 0);
+    // The test may run under nohup.
+    posix_spawnattr_t attributes;
+    sigset_t defaults;
+    ::posix_spawnattr_init(&attributes);
+    ::sigemptyset(&defaults);
+    for (const int signal : defaults_) ::sigaddset(&defaults, signal);
+    ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    EXPECT_EQ(::posix_spawn(&child, argv[0], nullptr, &attributes, argv.data(), environ), 0);
+    ::posix_spawnattr_destroy(&attributes);
     return child;
   }
 
@@ -57,6 +67,8 @@ class BowlineRunKillTest : public RunFixture {
             directory_ / metrics,
             "--quiet"};
   }
+
+  std::vector<int> defaults_ = {SIGHUP};
 
   int Wait(pid_t child) {
     int status = 0;
@@ -100,7 +112,7 @@ TEST_F(BowlineRunKillTest, KilledAgainAndAgainItGivesTheMetricsOfOneRun) {
 }
 
 TEST_F(BowlineRunKillTest, ASignalFinishesTheStepAndSaves) {
-  for (int signal : {SIGTERM, SIGINT}) {
+  for (int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) {
     const std::string name = "stopped" + std::to_string(signal), whole = "whole" + std::to_string(signal);
     // More steps than it comes to before the signal, however late that is.
     const pid_t child = Start(TrainArguments(100'000'000, name, name + ".jsonl"));
@@ -108,7 +120,9 @@ TEST_F(BowlineRunKillTest, ASignalFinishesTheStepAndSaves) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     ASSERT_EQ(::kill(child, signal), 0);
-    ASSERT_EQ(Wait(child), 0);
+    const int status = Wait(child);
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    ASSERT_EQ(WEXITSTATUS(status), 75);
     const auto steps = static_cast<int64_t>(Metrics(name + ".jsonl").size()) + 20;
     std::vector<std::string> arguments = TrainArguments(steps, name, name + ".jsonl");
     arguments.insert(arguments.end(), {"--resume", directory_ / name});
@@ -116,6 +130,36 @@ TEST_F(BowlineRunKillTest, ASignalFinishesTheStepAndSaves) {
     ASSERT_EQ(Wait(Start(TrainArguments(steps, whole, whole + ".jsonl"))), 0);
     EXPECT_EQ(TimelessMetrics(whole + ".jsonl"), TimelessMetrics(name + ".jsonl"));
   }
+}
+
+// As under nohup, which has the command ignore it.
+TEST_F(BowlineRunKillTest, AnIgnoredHangupStaysIgnored) {
+  defaults_.clear();
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  const pid_t child = Start(TrainArguments(100'000'000, "s", "m.jsonl"));
+  std::signal(SIGHUP, before);
+  while (!std::filesystem::exists(directory_ / "s/latest")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_EQ(::kill(child, SIGHUP), 0);
+  const std::string first = ReadWholeFile(directory_ / "s/latest");
+  while (ReadWholeFile(directory_ / "s/latest") == first) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_EQ(::kill(child, SIGTERM), 0);
+  const int status = Wait(child);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 75);
+}
+
+TEST_F(BowlineRunKillTest, ASecondSignalEndsItAtOnce) {
+  const pid_t child = Start(TrainArguments(100'000'000, "s", "m.jsonl"));
+  while (!std::filesystem::exists(directory_ / "s/latest")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // Both are there when it wakes up, so that no step can end between them.
+  ASSERT_EQ(::kill(child, SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_EQ(::kill(child, SIGUSR1), 0);
+  ASSERT_EQ(::kill(child, SIGTERM), 0);
+  ASSERT_EQ(::kill(child, SIGCONT), 0);
+  status = Wait(child);
+  EXPECT_TRUE(WIFSIGNALED(status)) << status;
 }
 
 }  // namespace
