@@ -101,19 +101,20 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
     modes.training.push_back(option->group(training));
     return option;
   };
-  train(
-      app.add_option("--data", o.data,
-                     "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy, u16:FILE or u32:FILE for raw "
-                     "tokens. Several files follow each other, or, as 0.7:FILE 0.3:FILE or 0.7 FILE 0.3 FILE, are "
-                     "drawn from by weight; PLAN stands before them"))
-      ->type_name("FILE ...");
+  train(app.add_option("--data", o.data,
+                       "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy, u16:FILE or u32:FILE for "
+                       "raw tokens. Given several times: the files follow each other or, as --data 0.7:FILE --data "
+                       "0.3:FILE, are drawn from by weight"))
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   train(app.add_option("--steps", o.steps, "Train up to this step, counted from the very first of the run"))
       ->check(count);
   train(app.add_option("--order", o.order, "Order of the samples: sequential (default) or shuffle, by the plan's seed"))
       ->check(CLI::IsMember({"sequential", "shuffle"}));
   train(app.add_option("--metrics", o.metrics, "File (or pipe) for metrics as JSON lines"));
-  train(app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, each sample once, of one file or several"))
-      ->type_name("FILE ...");
+  train(app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, each sample once; may be given several times"))
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   train(app.add_option("--eval-every", o.eval_every, "Evaluate after every N steps; not given: after the last"))
       ->check(count);
   train(app.add_option("--eval-batches", o.eval_batches, "Evaluate on the first N batches; not given: on all"))

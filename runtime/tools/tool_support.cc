@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
 
@@ -26,6 +27,22 @@ void PrepareSignals(const char* tool) {
   ReportMappingFaults(tool);
 }
 
+namespace {
+
+// Words that are left over may be meant as further values of a flag that takes one each time.
+std::string RepeatHint(const CLI::App& app) {
+  std::string hint;
+  for (const CLI::Option* option : app.get_options()) {
+    const bool is_repeated = option->get_expected_max() > 1 && !option->get_allow_extra_args();
+    if (!is_repeated || option->count() == 0) continue;
+    absl::StrAppend(&hint, ". ", option->get_name(), " takes one value each time; repeat it for more, as in ",
+                    option->get_name(), " A ", option->get_name(), " B");
+  }
+  return hint;
+}
+
+}  // namespace
+
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
   try {
     app.parse(argc, argv);
@@ -38,7 +55,9 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     }
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
-    absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n", tool, error.what());
+    const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    absl::FPrintF(stderr, "%s: error: %s%s\nRun with --help for more information.\n", tool, error.what(),
+                  has_extras ? RepeatHint(app) : "");
     *exit_code = 1;
     return false;
   }

@@ -46,19 +46,15 @@ absl::Status CheckAlike(absl::Span<const DataFile> files) {
 
 absl::StatusOr<std::vector<DataFile>> ParseDataFiles(absl::Span<const std::string> arguments) {
   std::vector<DataFile> files;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    DataFile file{arguments[i], 0};
-    double alone = 0;
-    if (absl::SimpleAtod(file.path, &alone)) {
-      BOWLINE_RETURN_IF_ERROR(CheckWeight(file.path, alone));
-      if (++i == arguments.size()) {
-        return absl::InvalidArgumentError(absl::StrCat("no data file follows the weight '", arguments[i - 1],
-                                                       "'; give weights and files in turn, or WEIGHT:FILE"));
-      }
-      file = {arguments[i], alone};
-    } else {
-      BOWLINE_ASSIGN_OR_RETURN(file.weight, ConsumeWeight(&file.path));
+  for (const std::string& argument : arguments) {
+    double number = 0;
+    if (absl::SimpleAtod(argument, &number)) {
+      return absl::InvalidArgumentError(absl::StrCat("'", argument,
+                                                     "' is a weight without a data file; give both as one, ", argument,
+                                                     ":FILE, or ./", argument, " if a file has this name"));
     }
+    DataFile file{argument, 0};
+    BOWLINE_ASSIGN_OR_RETURN(file.weight, ConsumeWeight(&file.path));
     if (file.path.empty()) return absl::InvalidArgumentError("the name of a data file is empty; give its path");
     files.push_back(std::move(file));
   }

@@ -21,8 +21,8 @@ struct DataFile {
   double weight = 0;  // 0: none was given
 };
 
-// The files of a list of PATH, or of WEIGHT:PATH, or, as Megatron has it, of WEIGHT PATH. A file whose name is a
-// number, or begins with one and a colon, is ./NAME. kInvalidArgument when some files have a weight and others have
+// The files of a list of PATH, or of WEIGHT:PATH. A file whose name is a number, or begins with one and a colon, is
+// ./NAME. kInvalidArgument when some files have a weight and others have
 // none, and for a weight that is not above 0.
 absl::StatusOr<std::vector<DataFile>> ParseDataFiles(absl::Span<const std::string> arguments);
 

@@ -42,15 +42,15 @@ TEST(BlendTest, DrawsFarAheadFollowEachOther) {
 }
 
 TEST(DataFilesTest, WeightsStandBeforeFiles) {
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"0.7:a", "3e-1:u16:b"}, {"0.7", "a", "0.3", "u16:b"}}) {
-    const auto files = ParseDataFiles(arguments);
-    ASSERT_TRUE(files.ok()) << files.status();
-    EXPECT_EQ((*files)[0].path, "a");
-    EXPECT_EQ((*files)[0].weight, 0.7);
-    EXPECT_EQ((*files)[1].path, "u16:b");
-    EXPECT_EQ((*files)[1].weight, 0.3);
-  }
+  const auto files = ParseDataFiles(std::vector<std::string>{"0.7:a", "3e-1:u16:b"});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ((*files)[0].path, "a");
+  EXPECT_EQ((*files)[0].weight, 0.7);
+  EXPECT_EQ((*files)[1].path, "u16:b");
+  EXPECT_EQ((*files)[1].weight, 0.3);
+  const auto bare = ParseDataFiles(std::vector<std::string>{"./0.7", "dir:1/b", "u16:c"});
+  ASSERT_TRUE(bare.ok()) << bare.status();
+  for (const DataFile& file : *bare) EXPECT_EQ(file.weight, 0) << file.path;
   const auto error = [](const std::vector<std::string>& arguments) {
     return std::string(ParseDataFiles(arguments).status().message());
   };
@@ -58,7 +58,7 @@ TEST(DataFilesTest, WeightsStandBeforeFiles) {
   EXPECT_THAT(error({"a", "0.7:b"}), HasSubstr("'a' has no weight"));
   EXPECT_THAT(error({"0:a", "1:b"}), HasSubstr("not a number above 0"));
   EXPECT_THAT(error({"nan:a"}), HasSubstr("not a number above 0"));
-  EXPECT_THAT(error({"0.5"}), HasSubstr("no data file follows"));
+  EXPECT_THAT(error({"0.5"}), HasSubstr("'0.5' is a weight without a data file; give both as one, 0.5:FILE"));
 }
 
 }  // namespace
