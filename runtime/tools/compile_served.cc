@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
-#include "runtime/tools/available_memory.h"
+#include "runtime/base/available_memory.h"
 #include "runtime/tools/child_process.h"
 #include "runtime/tools/find_tool.h"
 

@@ -1,5 +1,7 @@
 // Training plans of bowline-run.
 
+#include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/non_finite.h"
 #include "runtime/train/token_scan.h"
 #include "runtime/train/train_loop.h"
 #include "runtime/train/trainer.h"
@@ -106,15 +109,17 @@ absl::StatusOr<DataOrder> ChooseOrder(const RunOptions& options, const std::opti
 absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                           Agreement& agreement, TrainConsole& console) {
   if (checkpoint.has_value()) {
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(trainer.Resume(*checkpoint)));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading a checkpoint", [&] { return trainer.Resume(*checkpoint); }));
     console.Say(absl::StrCat("resumed ", checkpoint->path(), " after step ", trainer.steps_done()));
     return absl::OkStatus();
   }
   BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   if (options.weights.empty()) return absl::OkStatus();
-  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights, OtherConfig::kReport);
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(loaded.status()));
-  const LoadedWeights& weights = *loaded;
+  LoadedWeights weights;
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(weights, LoadWeights(trainer.session(), options.weights, OtherConfig::kReport));
+    return absl::OkStatus();
+  }));
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
   NoteUnused(options, weights);
   if (!weights.config_differences.empty()) {
@@ -138,6 +143,7 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   loop.eval_every = options.eval_every;
   loop.save_directory = options.save;
   loop.save_every = options.save_every;
+  loop.saves_in_background = true;
   loop.keep_checkpoints = options.keep;
   loop.allow_non_finite = options.allow_non_finite;
   loop.begin = !options.resume.empty()    ? absl::StrCat("the parameters of the checkpoint '", options.resume, "'")
@@ -146,31 +152,55 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   return loop;
 }
 
+// Whether a run that resumes after step `done` evaluates before it takes a step: one that is finished, or one whose
+// metrics lack the evaluation that was due then.
+bool EvaluatesFirst(const RunOptions& options, int64_t done, bool has_evaluation) {
+  if (options.eval_data.empty()) return false;
+  if (done >= options.steps) return true;
+  const bool was_due = options.eval_every > 0 && done > 0 && done % options.eval_every == 0;
+  return was_due && !options.metrics.empty() && !has_evaluation;
+}
+
 absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
   BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
-  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, options.weights));
+  LoadedWeights weights;
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(weights, LoadWeights(session, options.weights));
+    return absl::OkStatus();
+  }));
   NoteUnused(options, weights);
-  BOWLINE_ASSIGN_OR_RETURN(const double loss, evaluator.Evaluate());
+  const std::atomic<bool>& stop = CatchStopSignals();
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
+                           evaluator.Evaluate([&](const absl::Status& filled) -> absl::StatusOr<bool> {
+                             BOWLINE_RETURN_IF_ERROR(agreement.AllOk(filled));
+                             BOWLINE_ASSIGN_OR_RETURN(const bool stops, agreement.AnyOf(stop.load()));
+                             return !stops;
+                           }));
+  if (!loss.has_value()) return RunEnd::kStopped;
   if (!options.metrics.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(MetricsLog metrics, MetricsLog::Create(options.metrics));
-    BOWLINE_RETURN_IF_ERROR(metrics.WriteEvaluation(0, loss));
+    BOWLINE_RETURN_IF_ERROR(metrics.WriteEvaluation(0, *loss));
   }
-  if (options.quiet) return RunEnd::kDone;
-  BOWLINE_RETURN_IF_ERROR(
-      PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", loss, evaluator.tokens())));
-  return RunEnd::kDone;
+  if (!options.quiet) {
+    BOWLINE_RETURN_IF_ERROR(
+        PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", *loss, evaluator.tokens())));
+  }
+  if (options.allow_non_finite || std::isfinite(*loss)) return RunEnd::kDone;
+  return NonFiniteError(absl::StrCat("the evaluation loss is ", *loss,
+                                     ": the weights are not finite, or too large for what the plan computes in; "
+                                     "compile it with --dtype f32, or look on with --allow-non-finite"));
 }
 
 absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::TrainStep, options.data));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));
@@ -182,27 +212,37 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
     BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, agreement));
   }
   const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
+  const bool finished = done >= options.steps;
   TrainConsole console(options.quiet, done + 1, options.steps);
+  agreement.SetNotes([&](absl::string_view note) { console.OnNote(note); });
   BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
-  if (done >= options.steps) {
+  if (finished && !evaluator.has_value()) {
     console.Say(absl::StrCat("nothing to do: step ", done, " is done, and --steps is ", options.steps));
     return RunEnd::kDone;
   }
-  BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, agreement));
-  BOWLINE_RETURN_IF_ERROR(trainer.CheckNextBatch());
+  if (!finished) {
+    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, agreement));
+    BOWLINE_RETURN_IF_ERROR(trainer.FillNext());
+  }
   SaveDirectory save_directory;
-  if (!options.save.empty()) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save, agreement));
+  if (!options.save.empty() && !finished) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save, agreement));
+  TrainLoopOptions loop = LoopOptions(options);
+  const bool has_evaluation = MetricsLog::HasEvaluation(options.metrics, done);
+  BOWLINE_ASSIGN_OR_RETURN(loop.begin_with_evaluation,
+                           agreement.AnyOf(checkpoint.has_value() && EvaluatesFirst(options, done, has_evaluation)));
   BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, done, checkpoint.has_value()));
+  if (finished && has_evaluation) metrics.reset();
   save_directory.Keep();
 
   console.Say(absl::StrFormat("%s: %d tokens a step, %d samples of %d tokens in %s (%s), %.1f MB of memory",
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
                               static_cast<double>(session.arena().bytes()) * 1e-6));
-  BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
-                                       metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
+  BOWLINE_ASSIGN_OR_RETURN(const bool all_done,
+                           RunTrainLoop(loop, trainer, evaluator ? &*evaluator : nullptr, metrics ? &*metrics : nullptr,
+                                        console, CatchStopSignals(), &agreement));
   console.Summarize();
-  if (trainer.steps_done() == options.steps) return RunEnd::kDone;
+  if (all_done) return RunEnd::kDone;
   console.Say(
       absl::StrCat("stopped by a signal after step ", trainer.steps_done(),
                    options.save.empty() ? "; nothing was saved, for there is no --save" : "; go on with --resume"));

@@ -60,12 +60,6 @@ double Evaluator::FactorOf(int64_t run) const {
   }
 }
 
-absl::Status Evaluator::CheckFirstBatch() {
-  return ports_.Fill(*session_, [this](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
-    return FillRows(0, first, count, tokens, labels);
-  });
-}
-
 absl::Status Evaluator::FillRows(int64_t run, int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = i * ports_.sequence();
@@ -74,10 +68,13 @@ absl::Status Evaluator::FillRows(int64_t run, int64_t first, int64_t count, int3
   return absl::OkStatus();
 }
 
-absl::StatusOr<RunTicket> Evaluator::Start(int64_t run) {
-  BOWLINE_RETURN_IF_ERROR(ports_.Fill(*session_, [&](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
-    return FillRows(run, first, count, tokens, labels);
-  }));
+absl::StatusOr<std::optional<RunTicket>> Evaluator::Start(int64_t run, GoesOn goes_on) {
+  const absl::Status filled =
+      ports_.Fill(*session_, [&](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
+        return FillRows(run, first, count, tokens, labels);
+      });
+  BOWLINE_ASSIGN_OR_RETURN(const bool begins, goes_on(filled));
+  if (!begins) return std::nullopt;
   return session_->Start(entry_);
 }
 
@@ -88,20 +85,30 @@ absl::StatusOr<Evaluator::Sums> Evaluator::ReadSums() {
   return Sums{loss, tokens};
 }
 
-absl::StatusOr<double> Evaluator::Evaluate() {
+absl::StatusOr<std::optional<double>> Evaluator::Evaluate(GoesOn goes_on) {
   Sums all;
-  absl::StatusOr<RunTicket> next = Start(0);
+  absl::StatusOr<std::optional<RunTicket>> next = Start(0, goes_on);
   for (int64_t run = 0; run < runs(); ++run) {
-    BOWLINE_ASSIGN_OR_RETURN(const RunTicket ticket, next);
+    BOWLINE_ASSIGN_OR_RETURN(const std::optional<RunTicket> ticket, next);
+    if (!ticket.has_value()) return std::nullopt;
     // Where the plan lets two runs overlap, the device has the next batch when it is done with this one.
     const bool is_last = run + 1 == runs();
-    if (overlaps_ && !is_last) next = Start(run + 1);
-    BOWLINE_RETURN_IF_ERROR(session_->Wait(ticket));
+    if (overlaps_ && !is_last) next = Start(run + 1, goes_on);
+    BOWLINE_RETURN_IF_ERROR(session_->Wait(*ticket));
     BOWLINE_ASSIGN_OR_RETURN(const Sums sums, ReadSums());
     all.Add(sums, FactorOf(run));
-    if (!overlaps_ && !is_last) next = Start(run + 1);
+    if (!overlaps_ && !is_last) next = Start(run + 1, goes_on);
   }
   return all.loss / all.tokens;
+}
+
+absl::StatusOr<double> Evaluator::Evaluate() {
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
+                           Evaluate([](const absl::Status& filled) -> absl::StatusOr<bool> {
+                             BOWLINE_RETURN_IF_ERROR(filled);
+                             return true;
+                           }));
+  return *loss;
 }
 
 }  // namespace bowline

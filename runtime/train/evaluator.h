@@ -2,7 +2,9 @@
 #define BOWLINE_RUNTIME_TRAIN_EVALUATOR_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
 #include "runtime/train/dataset.h"
@@ -20,12 +22,15 @@ class Evaluator {
   // plan cannot evaluate; kInvalidArgument when the data set has fewer samples than asked, or none.
   static absl::StatusOr<Evaluator> Create(Session* session, const TokenDataset* dataset, int64_t batches = 0);
 
-  // Reads the first batch and nothing more.
-  absl::Status CheckFirstBatch();
+  // Is asked before each run, with how the filling of its batch went on this rank, whether it begins. All ranks of a
+  // run give the same answer.
+  using GoesOn = absl::FunctionRef<absl::StatusOr<bool>(const absl::Status& filled)>;
 
   // Sum of losses over count of tokens, both accumulated in f64. Each sample counts once, so that the result depends on
-  // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. No heap
-  // allocation unless it fails.
+  // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. Nothing
+  // when `goes_on` says no. No heap allocation unless it fails.
+  absl::StatusOr<std::optional<double>> Evaluate(GoesOn goes_on);
+  // The same, on one rank, to the end.
   absl::StatusOr<double> Evaluate();
 
   // Whole batches, and one more where samples remain.
@@ -52,8 +57,8 @@ class Evaluator {
   // The draw of a row of a run.
   int64_t DrawOf(int64_t run, int64_t row) const;
   absl::Status FillRows(int64_t run, int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
-  // Writes the batch of a run and begins it.
-  absl::StatusOr<RunTicket> Start(int64_t run);
+  // Writes the batch of a run and begins it; nothing when `goes_on` says no.
+  absl::StatusOr<std::optional<RunTicket>> Start(int64_t run, GoesOn goes_on);
   absl::StatusOr<Sums> ReadSums();
   // How often the sums of a run count.
   double FactorOf(int64_t run) const;

@@ -8,8 +8,6 @@
 #include "runtime/plan/plan_view.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/parallel_save.h"
-#include "runtime/train/save_checkpoint.h"
 
 namespace bowline {
 namespace {
@@ -83,14 +81,18 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CheckNextBatch() { return ports_.Fill(*session_, sampler_, next_draw_); }
+absl::Status Trainer::FillNext() {
+  if (filled_ == next_draw_) return absl::OkStatus();
+  filled_.reset();
+  if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
+    return Annotate(filled, absl::StrCat("step ", step_ + 1));
+  }
+  filled_ = next_draw_;
+  return absl::OkStatus();
+}
 
 absl::StatusOr<StepResult> Trainer::Step() {
-  if (filled_ != next_draw_) {
-    if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
-      return Annotate(filled, absl::StrCat("step ", step_ + 1));
-    }
-  }
+  BOWLINE_RETURN_IF_ERROR(FillNext());
   filled_.reset();
   const std::optional<double> issued_before = session_->IssueSeconds();
   if (absl::Status ran = Run(); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
@@ -115,8 +117,9 @@ absl::Status Trainer::Run() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {
-  TrainerState state;
+CheckpointContent Trainer::Content() const {
+  CheckpointContent content;
+  TrainerState& state = content.state;
   state.step = step_;
   state.seed = sampler_.seed();
   state.order = sampler_.order();
@@ -126,12 +129,15 @@ absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreemen
   state.plan = std::string(TextOf(session_->plan().name()));
   state.batch = ports_.batch();
   state.sequence = ports_.sequence();
-  const std::vector<CheckpointTensor> tensors = StateTensors(*session_);
-  const absl::string_view config = AttachedConfig(session_->plan());
-  const RankInMesh self = RankOf(*session_);
-  if (self.mesh.ranks() == 1) return SaveCheckpoint(directory, state, tensors, config);
-  if (agreement == nullptr) return absl::InternalError("a run of several ranks saves by an agreement of theirs");
-  return SaveCheckpointOfRanks(directory, state, tensors, config, self, *agreement);
+  content.tensors = StateTensors(*session_);
+  content.config_json = std::string(AttachedConfig(session_->plan()));
+  content.self = RankOf(*session_);
+  return content;
+}
+
+absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {
+  Agreement alone;
+  return SaveCheckpointOfRanks(directory, Content(), agreement == nullptr ? alone : *agreement);
 }
 
 }  // namespace bowline

@@ -10,6 +10,7 @@
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/dataset.h"
+#include "runtime/train/parallel_save.h"
 #include "runtime/train/sampler.h"
 #include "runtime/train/token_ports.h"
 
@@ -40,14 +41,23 @@ class Trainer {
   // checkpoint is of another model, data set, order, seed or global batch; kDataLoss when it contradicts itself.
   absl::Status Resume(const Checkpoint& checkpoint);
 
-  // Reads the data of the next step into the plan's inputs, to find unusable data before a run begins.
-  absl::Status CheckNextBatch();
+  // Reads the data of the next step into the plan's inputs, unless they are there. Several ranks tell each other of
+  // unusable data before any of them begins the step.
+  absl::Status FillNext();
+
+  // To be called when another entry of the plan has run since FillNext: it may have used the memory of the inputs.
+  void ForgetInputs() {
+    if (!fills_ahead_) filled_.reset();
+  }
 
   // Runs one step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
   absl::StatusOr<StepResult> Step();
 
-  // Saves everything that Resume needs, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks
-  // all call it, with their agreement.
+  // Everything that Resume needs, with the tensors' memory as it is when it is read.
+  CheckpointContent Content() const;
+
+  // Saves that, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks all call it, with their
+  // agreement.
   absl::StatusOr<std::string> Save(const std::string& directory, Agreement* agreement = nullptr) const;
 
   int64_t steps_done() const { return step_; }

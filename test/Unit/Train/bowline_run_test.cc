@@ -33,22 +33,28 @@ TEST_F(BowlineRunTest, TrainsWithMetricsEvaluationAndCheckpoints) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("step 1/5  loss"), HasSubstr("step 5/5  loss"),
                                     HasSubstr("step 4: evaluation loss"), HasSubstr("/s/step-00000005\n")));
   EXPECT_THAT(directory_.List(), ElementsAre("d.bin", "g.plan", "m", "s", "x.plan"));
-  std::vector<std::string> order;
+  std::vector<std::string> order, saves;
   for (const nlohmann::json& line : Metrics("m")) {
     std::set<std::string> keys;
     for (const auto& [key, value] : line.items()) keys.insert(key);
+    if (keys == std::set<std::string>({"step", "save_s", "save_stall_s"})) {
+      EXPECT_LE(line["save_stall_s"], line["save_s"]);
+      saves.push_back(line["step"].dump());
+      continue;
+    }
     const bool evaluation = line.contains("eval_loss");
     EXPECT_EQ(keys, evaluation ? std::set<std::string>({"step", "eval_loss"})
                                : std::set<std::string>({"step", "loss", "grad_norm", "lr", "tokens_per_s", "step_ms"}));
     order.push_back((evaluation ? "e" : "t") + line["step"].dump());
   }
   EXPECT_THAT(order, ElementsAre("t1", "t2", "e2", "t3", "t4", "e4", "t5"));
+  EXPECT_THAT(saves, ElementsAre("2", "4", "5"));
 
   // What was saved can be evaluated, generated from and trained further.
   const Outcome evaluation = Run("$D/x.plan --eval-data $D/d.bin --weights $D/s/step-00000004 --metrics $D/e");
   EXPECT_EQ(evaluation.exit_code, 0) << evaluation.output;
   EXPECT_THAT(evaluation.output, HasSubstr("over 300 tokens"));
-  EXPECT_EQ(Metrics("e")[0]["eval_loss"], Metrics("m")[5]["eval_loss"]);
+  EXPECT_EQ(Metrics("e")[0]["eval_loss"], TimelessMetrics("m")[5]["eval_loss"]);
   EXPECT_EQ(Run("$D/g.plan --weights $D/s --prompt abc --max-new-tokens 3").exit_code, 0);
   EXPECT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --weights $D/s").exit_code, 0);
 }
@@ -79,10 +85,26 @@ TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
     EXPECT_EQ(ReadWholeFile(directory_ / ("a/step-00000020/" + std::string(file) + ".safetensors")),
               ReadWholeFile(directory_ / ("c/step-00000020/" + std::string(file) + ".safetensors")));
   }
-  const Outcome done = Run(run + " --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
+  const Outcome done = Run("$D/x.plan --data $D/d.bin --save-every 4 --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
   EXPECT_EQ(done.exit_code, 0);
   EXPECT_THAT(done.output, HasSubstr("nothing to do: step 20 is done"));
   EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
+}
+
+TEST_F(BowlineRunTest, AFinishedRunThatIsResumedWithDataToEvaluateEvaluates) {
+  const std::string run = "$D/x.plan --data $D/d.bin --steps 6 --save $D/s --metrics $D/m";
+  ASSERT_EQ(Run(run).exit_code, 0);
+  // Once into the metrics, which lack it.
+  for (int i = 0; i < 2; ++i) {
+    const Outcome resumed = Run(run + " --resume $D/s --eval-data $D/d.bin");
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+    EXPECT_THAT(resumed.output, HasSubstr("step 6: evaluation loss"));
+    const std::vector<nlohmann::json> lines = TimelessMetrics("m");
+    ASSERT_EQ(lines.size(), 7u);
+    EXPECT_TRUE(lines.back().contains("eval_loss"));
+  }
+  ASSERT_EQ(Run("$D/x.plan --eval-data $D/d.bin --weights $D/s --metrics $D/e").exit_code, 0);
+  EXPECT_EQ(TimelessMetrics("m").back()["eval_loss"], TimelessMetrics("e").back()["eval_loss"]);
 }
 
 TEST_F(BowlineRunTest, GeneratesText) {
@@ -327,9 +349,11 @@ TEST_F(BowlineRunTest, ALossThatIsNoNumberNamesItsStep) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.output, ::testing::ContainsRegex("error: step [0-9]+: the loss is "));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "s/latest"));
-  EXPECT_EQ(Run(run + "--allow-non-finite").exit_code, 0);
-  EXPECT_EQ(Metrics("m").size(), 9u);
-  EXPECT_TRUE(Metrics("m").back()["loss"].is_null());
+  const Outcome allowed = Run(run + "--allow-non-finite");
+  EXPECT_EQ(allowed.exit_code, 0);
+  EXPECT_THAT(allowed.output, HasSubstr("is not finite from element [0, 0] on; saved all the same"));
+  EXPECT_EQ(TimelessMetrics("m").size(), 9u);
+  EXPECT_TRUE(TimelessMetrics("m").back()["loss"].is_null());
 }
 
 TEST_F(BowlineRunTest, HelpNamesEveryFlag) {
