@@ -11,6 +11,7 @@
 #include "checker/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/Recipe.h"
 #include "compiler/Driver/StrategyRecord.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
@@ -391,6 +392,8 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline, options));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
+  if (trains(options.mode) && options.from < Phase::Train)
+    attachRecipe(module, options);
   result.recompute = dist::recomputeOf(module);
   BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
   if (options.to == Phase::Plan) {

@@ -124,7 +124,14 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->check(count);
   train(app.add_option("--keep", o.keep, "Keep the latest N checkpoints; not given: all"))->check(count);
   train(app.add_option("--resume", o.resume, "Go on with the latest checkpoint of a --save directory, or with one"));
-  train(app.add_flag("--allow-non-finite", o.allow_non_finite, "Do not stop when the loss is infinite or NaN"));
+  train(app.add_option("--allow-changes", o.allow_changes,
+                       "Settings in which a run may differ from the one that it resumes, as lr,batch: flags of the "
+                       "compiler such as lr, and order, seed, batch, seq, data"))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  train(app.add_flag("--allow-non-finite", o.allow_non_finite,
+                     "Neither stop when the loss or a state is infinite or NaN, nor leave such states unsaved"));
 
   const std::string generation = "Generation";
   const auto generate = [&](CLI::Option* option) {
@@ -187,6 +194,7 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
       Require(o.eval_batches == 0 || !o.eval_data.empty(), "--eval-batches needs --eval-data FILE"));
   BOWLINE_RETURN_IF_ERROR(Require(o.save_every == 0 || !o.save.empty(), "--save-every needs --save DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(o.keep == 0 || !o.save.empty(), "--keep needs --save DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.allow_changes.empty() || !o.resume.empty(), "--allow-changes needs --resume DIR"));
   return Require(o.weights.empty() || o.resume.empty(),
                  "--weights begins a new run and --resume goes on with one; give one of them");
 }

@@ -43,6 +43,7 @@ struct RunOptions : RankOptions {
   int64_t save_every = 0;
   int64_t keep = 0;
   std::string resume;
+  std::vector<std::string> allow_changes;  // settings that may differ from those of the run that is resumed
   bool allow_non_finite = false;
 
   // Plans that generate or serve.

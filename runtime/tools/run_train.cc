@@ -2,19 +2,19 @@
 
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "runtime/base/atomic_directory.h"
 #include "runtime/base/cache_directory.h"
+#include "runtime/base/safetensors_writer.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
+#include "runtime/tools/save_directory.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/trace_log.h"
@@ -59,31 +59,29 @@ absl::Status ScanData(const Session& session, fbs::EntryKind kind, const TokenDa
                     });
 }
 
-// A directory to save into, made and tried before the first step; taken back, if it was new, unless the run begins.
-class SaveDirectory {
- public:
-  // Rank 0 does it for all.
-  absl::Status Prepare(const std::string& path, Agreement& agreement) {
-    return agreement.AllOk(agreement.rank() == 0 ? Try(path) : absl::OkStatus());
+// The bytes of the tensors of a checkpoint.
+absl::StatusOr<uint64_t> CheckpointBytes(Session& session) {
+  uint64_t sum = 0;
+  for (const CheckpointTensor& tensor : StateTensors(session)) {
+    if (!tensor.is_saved) continue;
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(tensor.type, tensor.shape));
+    sum += bytes;
   }
-  void Keep() { is_new_ = false; }
-  ~SaveDirectory() {
-    std::error_code ignored;
-    if (is_new_) std::filesystem::remove(path_, ignored);
-  }
+  return sum;
+}
 
- private:
-  absl::Status Try(const std::string& path) {
-    path_ = path;
-    std::error_code ignored;
-    is_new_ = !std::filesystem::exists(path, ignored);
-    BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
-    return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
-  }
+absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
+                         Agreement& agreement, TrainConsole& console, SaveDirectory& directory) {
+  SaveDirectory::Run run = {.id = trainer.run(), .resumed_from = checkpoint.has_value() ? checkpoint->path() : ""};
+  BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer.session()));
+  return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
+}
 
-  std::string path_;
-  bool is_new_ = false;
-};
+// A random text, the same on all ranks.
+absl::StatusOr<std::string> NewRunId(Agreement& agreement) {
+  std::random_device random;
+  return agreement.FromRankZero(absl::StrFormat("%08x%08x", random(), random()));
+}
 
 // All ranks open the checkpoint that rank 0 found.
 absl::StatusOr<std::optional<Checkpoint>> OpenCheckpoint(const RunOptions& options, Agreement& agreement) {
@@ -108,8 +106,19 @@ absl::StatusOr<DataOrder> ChooseOrder(const RunOptions& options, const std::opti
 // Parameters and optimizer state as the run begins with them.
 absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                           Agreement& agreement, TrainConsole& console) {
+  BOWLINE_ASSIGN_OR_RETURN(std::string run, NewRunId(agreement));
+  trainer.SetRun(std::move(run));
   if (checkpoint.has_value()) {
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading a checkpoint", [&] { return trainer.Resume(*checkpoint); }));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter(
+        "loading a checkpoint", [&] { return trainer.Resume(*checkpoint, options.allow_changes); }));
+    if (checkpoint->state().recipe.empty()) {
+      Note(options, absl::StrCat("'", checkpoint->path(),
+                                 "' does not say with which settings it was trained; those of the plan are used"));
+    }
+    for (const SettingChange& change : trainer.changes()) {
+      Note(options, absl::StrCat("from step ", trainer.steps_done() + 1, " on ", change.name, " is ", change.here,
+                                 ", and no longer ", change.saved));
+    }
     console.Say(absl::StrCat("resumed ", checkpoint->path(), " after step ", trainer.steps_done()));
     return absl::OkStatus();
   }
@@ -225,13 +234,19 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
     BOWLINE_RETURN_IF_ERROR(trainer.FillNext());
   }
   SaveDirectory save_directory;
-  if (!options.save.empty() && !finished) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save, agreement));
+  if (!options.save.empty() && !finished) {
+    BOWLINE_RETURN_IF_ERROR(
+        PrepareSave(options, checkpoint, trainer, agreement, console, save_directory));
+  }
   TrainLoopOptions loop = LoopOptions(options);
   const bool has_evaluation = MetricsLog::HasEvaluation(options.metrics, done);
   BOWLINE_ASSIGN_OR_RETURN(loop.begin_with_evaluation,
                            agreement.AnyOf(checkpoint.has_value() && EvaluatesFirst(options, done, has_evaluation)));
   BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, done, checkpoint.has_value()));
   if (finished && has_evaluation) metrics.reset();
+  if (metrics.has_value() && !finished && !trainer.changes().empty()) {
+    BOWLINE_RETURN_IF_ERROR(metrics->WriteChanges(done + 1, trainer.changes()));
+  }
   save_directory.Keep();
 
   console.Say(absl::StrFormat("%s: %d tokens a step, %d samples of %d tokens in %s (%s), %.1f MB of memory",

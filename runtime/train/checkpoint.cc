@@ -67,6 +67,17 @@ absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& dire
   return names;
 }
 
+absl::Status DeleteCheckpoint(const std::string& name) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(name));
+  // The next save clears away what has a hidden name, should this process end here.
+  const std::string hidden = TemporarySiblingOf(name);
+  std::error_code error;
+  fs::rename(path, hidden, error);
+  if (!error) fs::remove_all(hidden, error);
+  if (!error) return absl::OkStatus();
+  return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+}
+
 // A tensor and where it comes from.
 struct Match {
   const CheckpointTensor* tensor;
@@ -114,7 +125,7 @@ absl::string_view WholeFileName(CheckpointRole role) {
 
 std::string CheckpointName(int64_t step) { return absl::StrFormat("%s%08d", kStepPrefix, step); }
 
-absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
+absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep, absl::string_view run) {
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(directory));
   if (names.empty()) return absl::OkStatus();
   const std::string last = names.front();
@@ -123,16 +134,18 @@ absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
               names.end());
   // A name is there twice while a replaced checkpoint has not been deleted.
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  // Nor are those of this run that are of another one, or cannot be read.
+  names.erase(std::remove_if(names.begin(), names.end(),
+                             [&](const auto& name) {
+                               const auto state = ReadTrainerState(absl::StrCat(directory, "/", name, "/", kStateFile));
+                               return name != last && (!state.ok() || state->run != run);
+                             }),
+              names.end());
+  absl::Status result;
   for (size_t i = static_cast<size_t>(keep); i < names.size(); ++i) {
-    BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(absl::StrCat(directory, "/", names[i])));
-    // The next save clears away what has a hidden name, should this process end here.
-    const std::string hidden = TemporarySiblingOf(absl::StrCat(directory, "/", names[i]));
-    std::error_code error;
-    fs::rename(path, hidden, error);
-    if (!error) fs::remove_all(hidden, error);
-    if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+    result.Update(DeleteCheckpoint(absl::StrCat(directory, "/", names[i])));
   }
-  return absl::OkStatus();
+  return result;
 }
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {

@@ -65,9 +65,10 @@ std::string CheckpointName(int64_t step);
 // "model.safetensors", "optimizer.safetensors"
 absl::string_view WholeFileName(CheckpointRole role);
 
-// Deletes all checkpoints of `directory` up to the step that was saved last but the `keep` >= 1 latest of them. Each
-// disappears as a whole.
-absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep);
+// Deletes all checkpoints of `directory` whose TrainerState.run is `run`, up to the step that was saved last, but the
+// `keep` >= 1 latest of them. Each disappears as a whole. Goes on after one that cannot be deleted, and returns the
+// error of the first.
+absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep, absl::string_view run);
 
 // A checkpoint that exists on disk.
 class Checkpoint {

@@ -118,7 +118,7 @@ void CheckpointSaver::Report(std::string path) {
   }
   options_.on_saved(saved);
   if (options_.keep == 0 || agreement_.rank() != 0) return;
-  const absl::Status deleted = DeleteOldCheckpoints(options_.directory, options_.keep);
+  const absl::Status deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
   if (!deleted.ok()) options_.on_note(deleted.message());
 }
 

@@ -100,6 +100,19 @@ absl::Status MetricsLog::WriteStep(int64_t step, const StepResult& result, doubl
   return writer_.Write(line);
 }
 
+absl::Status MetricsLog::WriteChanges(int64_t step, absl::Span<const SettingChange> changes) {
+  // What is no JSON is a text.
+  const auto value = [](const std::string& text) {
+    nlohmann::ordered_json parsed = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return parsed.is_discarded() ? nlohmann::ordered_json(text) : parsed;
+  };
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const SettingChange& change : changes) {
+    all[change.name] = {{"from", value(change.saved)}, {"to", value(change.here)}};
+  }
+  return writer_.Write({{"step", step}, {"changes", all}});
+}
+
 absl::Status MetricsLog::WriteSave(const SavedCheckpoint& saved) {
   return writer_.Write({{"step", saved.step}, {"save_s", saved.seconds}, {"save_stall_s", saved.stall}});
 }

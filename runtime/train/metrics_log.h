@@ -16,6 +16,7 @@ namespace bowline {
 //   {"step":1,"loss":4.8,"grad_norm":1.3,"lr":0.001,"tokens_per_s":51200.0,"step_ms":20.0}
 //   {"step":1,"save_s":2.5,"save_stall_s":0.3}
 //   {"step":1,"eval_loss":4.7}
+//   {"step":2,"changes":{"lr":{"from":0.001,"to":0.01}}}
 //
 // Where the device runs beside the host, a step also has "host_ms": how long the host took to issue its commands.
 // A save in the background is written when it is done, after lines of later
@@ -39,6 +40,8 @@ class MetricsLog {
 
   absl::Status WriteStep(int64_t step, const StepResult& result, double tokens_per_second, double milliseconds);
   absl::Status WriteEvaluation(int64_t step, double loss);
+  // Before the first step of a run that goes on with other settings than its checkpoint.
+  absl::Status WriteChanges(int64_t step, absl::Span<const SettingChange> changes);
   absl::Status WriteSave(const SavedCheckpoint& saved);
 
  private:

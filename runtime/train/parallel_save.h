@@ -42,6 +42,7 @@ class ParallelSave {
                                                              const Options& options, Agreement& agreement);
 
   int64_t step() const { return content_.state.step; }
+  const std::string& run() const { return content_.state.run; }
   // The bytes of the tensors that this rank stores.
   absl::StatusOr<uint64_t> bytes() const;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
@@ -11,6 +12,7 @@
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/parallel_save.h"
+#include "runtime/train/recipe.h"
 #include "runtime/train/sampler.h"
 #include "runtime/train/token_ports.h"
 
@@ -38,8 +40,16 @@ class Trainer {
   absl::Status Initialize();
 
   // Starts a run where another one, of whatever ranks, stopped. kFailedPrecondition, with nothing touched, when the
-  // checkpoint is of another model, data set, order, seed or global batch; kDataLoss when it contradicts itself.
-  absl::Status Resume(const Checkpoint& checkpoint);
+  // checkpoint is of another model, or of a run with other settings: the recipe of the plan, "order", "seed", "data",
+  // "batch" and "seq". Those that `allowed` names may differ; then `changes` gives them. Where draws of another order,
+  // seed, data set or length of sequences would not go on, they begin anew. kDataLoss when the checkpoint contradicts
+  // itself.
+  absl::Status Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed = {});
+  const std::vector<SettingChange>& changes() const { return changes_; }
+
+  // The random text by which checkpoints name this run; kept by Resume if the checkpoint has one.
+  void SetRun(std::string run) { run_ = std::move(run); }
+  const std::string& run() const { return run_; }
 
   // Reads the data of the next step into the plan's inputs, unless they are there. Several ranks tell each other of
   // unusable data before any of them begins the step.
@@ -69,6 +79,10 @@ class Trainer {
   Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
+  // What the checkpoint's settings are and this run's, where they differ.
+  absl::StatusOr<std::vector<SettingChange>> ChangesSince(const TrainerState& state) const;
+  std::vector<std::string> SettingNames(const TrainerState& state) const;
+
   // Runs the step whose inputs are written. If the plan lets two runs overlap, the inputs of the next step are written
   // while the device computes.
   absl::Status Run();
@@ -78,6 +92,8 @@ class Trainer {
   TokenPorts ports_;
   Sampler sampler_;
   std::string data_digest_;
+  std::string run_;
+  std::vector<SettingChange> changes_;
   int entry_ = 0;
   bool fills_ahead_ = false;
   std::optional<int64_t> filled_;  // the first draw of the batch that is written for the next step

@@ -283,7 +283,7 @@ TEST_F(BowlineRunTest, BadInput) {
       {train + "--weights $D", 1, "holds neither model.safetensors"},
       {train + "--resume $D", 1, "holds no checkpoint"},
       {train + "--resume $D/none --save $D/new", 1, "none"},
-      {train + "--resume $D/s --order shuffle", 1, "data order sequential, not shuffle"},
+      {train + "--resume $D/s --order shuffle", 1, "order    sequential  shuffle"},
       {"$D/other.plan --data $D/d.bin --steps 9 --resume $D/s --metrics $D/m", 1, "but the plan has"},
       {"$D/other.plan --data $D/d.bin --steps 9 --weights $D/s --metrics $D/m", 1, "do not fit"},
       {train + "--driver gpu", 1,

@@ -233,11 +233,11 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   ToyRun shuffled(shape, data, DataOrder::kShuffle), seeded(other_seed, data), grown(shape, longer),
       exchanged(shape, another), wider(other_model, data), larger(other_batch, data), deeper(other_sequence, data);
   for (const auto& [trainer, message] :
-       {std::pair{&shuffled, "data order sequential, not shuffle"}, std::pair{&seeded, "seed 11, not 12"},
-        std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"},
-        std::pair{&exchanged, "data with other tokens; samples of them have the digest "},
-        std::pair{&larger, "a global batch of this many sequences: 4, not 6"},
-        std::pair{&deeper, "sequences of this many tokens: 3, not 4"}}) {
+       {std::pair{&shuffled, "order    sequential  shuffle"}, std::pair{&seeded, "seed     11          12"},
+        std::pair{&grown, "data     50 tokens, digest "}, std::pair{&wider, "but the plan has"},
+        std::pair{&exchanged, "  50 tokens, digest "},
+        std::pair{&larger, "batch    4           6"},
+        std::pair{&deeper, "seq      3           4"}}) {
     const auto embedding = [session = trainer->session.get()] {
       return testing::ReadTensor<float>(*session, session->State(kToyEmbedKey));
     };
