@@ -60,12 +60,6 @@ double Evaluator::FactorOf(int64_t run) const {
   }
 }
 
-absl::Status Evaluator::CheckFirstBatch() {
-  return ports_.Fill(*session_, [this](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
-    return FillRows(0, first, count, tokens, labels);
-  });
-}
-
 absl::Status Evaluator::FillRows(int64_t run, int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = i * ports_.sequence();

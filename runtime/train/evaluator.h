@@ -20,9 +20,6 @@ class Evaluator {
   // plan cannot evaluate; kInvalidArgument when the data set has fewer samples than asked, or none.
   static absl::StatusOr<Evaluator> Create(Session* session, const TokenDataset* dataset, int64_t batches = 0);
 
-  // Reads the first batch and nothing more.
-  absl::Status CheckFirstBatch();
-
   // Sum of losses over count of tokens, both accumulated in f64. Each sample counts once, so that the result depends on
   // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. No heap
   // allocation unless it fails.

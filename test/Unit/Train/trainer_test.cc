@@ -333,6 +333,34 @@ TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
               AllOf(HasSubstr("has 19 samples of 3 tokens"), HasSubstr("fewer batches")));
 }
 
+// 19 samples in batches of which the last one is short: one that repeats its samples evenly, and others; and batches
+// that are larger than the whole file.
+TEST(EvaluatorTest, EverySampleCountsOnceWhateverTheBatch) {
+  ToyShape shape = {.vocabulary = 11, .sequence = 3, .microbatches = 1, .width = 5};
+  const ToyData data(60, shape.vocabulary, TestSeed());
+  for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 16, 18, 19, 20, 25, 38, 40}) {
+    shape.rows = rows;
+    const ToyRun run(shape, data);
+    const ToyReference reference(shape, *run.session);
+    auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get());
+    ASSERT_TRUE(evaluator.ok()) << evaluator.status();
+    EXPECT_EQ(evaluator->batches(), (19 + rows - 1) / rows);
+    EXPECT_EQ(evaluator->tokens(), 57);
+    double sum = 0;
+    for (size_t i = 0; i < 57; ++i) {
+      sum += reference.LossSum({int32_t{data.tokens[i]}}, {int32_t{data.tokens[i + 1]}});
+    }
+    for (int again = 0; again < 2; ++again) {
+      const auto loss = evaluator->Evaluate();
+      ASSERT_TRUE(loss.ok()) << loss.status();
+      EXPECT_NEAR(*loss, sum / 57, 1e-5) << rows << " rows";
+    }
+    const int64_t batches = (19 + rows - 1) / rows;
+    EXPECT_TRUE(Evaluator::Create(run.session.get(), data.dataset.get(), batches).ok());
+    EXPECT_FALSE(Evaluator::Create(run.session.get(), data.dataset.get(), batches + 1).ok());
+  }
+}
+
 // Notes what the loop reports.
 struct Events : TrainObserver {
   std::vector<std::string> list;
@@ -354,8 +382,12 @@ TEST(TrainLoopTest, DoesEverythingInOrderAndKeepsTheLatestCheckpoints) {
   auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), 1);
   ASSERT_TRUE(evaluator.ok());
   Events events;
-  TrainLoopOptions options = {
-      .steps = 5, .eval_every = 2, .save_directory = directory.path(), .save_every = 2, .keep_checkpoints = 2};
+  TrainLoopOptions options = {.steps = 5,
+                              .eval_every = 2,
+                              .save_directory = directory.path(),
+                              .save_every = 2,
+                              .keep_checkpoints = 2,
+                              .begin = ""};
   ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
   EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "eval 2", "save 2", "step 3", "step 4", "eval 4", "save 4",
                                        "step 5", "save 5"));
@@ -365,7 +397,7 @@ TEST(TrainLoopTest, DoesEverythingInOrderAndKeepsTheLatestCheckpoints) {
   events.list.clear();
   ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
   EXPECT_THAT(events.list, ElementsAre());
-  options = {.steps = 9, .save_directory = directory.path()};
+  options = {.steps = 9, .save_directory = directory.path(), .begin = ""};
   events.stop_at = 7;
   ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
   EXPECT_THAT(events.list, ElementsAre("step 6", "step 7", "save 7"));
@@ -382,7 +414,7 @@ TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
   for (bool allow : {false, true}) {
     ToyRun run(shape, data);
     Events events;
-    TrainLoopOptions options = {.steps = 8, .save_directory = directory.path(), .allow_non_finite = allow};
+    TrainLoopOptions options = {.steps = 8, .save_directory = directory.path(), .allow_non_finite = allow, .begin = ""};
     const absl::Status status = RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop);
     if (allow) {
       EXPECT_EQ(status, absl::OkStatus());
