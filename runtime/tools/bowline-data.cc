@@ -132,9 +132,10 @@ int Main(int argc, char** argv) {
   CLI::App* info_command =
       app.add_subcommand("info", "Format, number of tokens, and the most frequent ids of a token file");
   info_command
-      ->add_option("FILE", info.file,
-                   "llm.c .bin (u16, u32), Megatron .bin or .idx, NumPy .npy of integers, or u16:FILE or u32:FILE for raw "
-                   "tokens")
+      ->add_option(
+          "FILE", info.file,
+          "llm.c .bin (u16, u32), Megatron .bin or .idx, NumPy .npy of integers, or u16:FILE or u32:FILE for raw "
+          "tokens")
       ->required();
   info_command->add_flag("--json", info.json, "Print JSON");
   info_command->add_option("--top", info.top, "How many of the most frequent ids to print")

@@ -56,7 +56,8 @@ std::string ContentsOfData(const std::vector<std::string>& arguments) {
   return absl::StrJoin(*files, "; ", [](std::string* out, const DataFile& file) {
     const std::string path(FileOfTokens(file.path));
     if (file.weight > 0) absl::StrAppend(out, file.weight, " of ");
-    absl::StrAppend(out, absl::string_view(file.path).substr(0, file.path.size() - path.size()), ContentsOfTokens(path));
+    absl::StrAppend(out, absl::string_view(file.path).substr(0, file.path.size() - path.size()),
+                    ContentsOfTokens(path));
   });
 }
 
