@@ -33,7 +33,8 @@ TEST(BlendTest, SharesHoldAtEveryDrawAndIndicesCount) {
 
 // Quotients of f64 differ in their last bits. Draws whose place is a half times a share hang on them.
 TEST(BlendTest, WeightsOfOneProportionAreOneBlend) {
-  for (const std::vector<double>& weights : std::vector<std::vector<double>>{{1, 2}, {7, 3}, {1, 1, 4}, {3, 5, 7, 11}}) {
+  for (const std::vector<double>& weights :
+       std::vector<std::vector<double>>{{1, 2}, {7, 3}, {1, 1, 4}, {3, 5, 7, 11}}) {
     const Blend blend(weights);
     for (const double factor : {0.1, 0.01, 0.3, 1.0 / 7, 1e-5, 1e9}) {
       std::vector<double> scaled = weights;
