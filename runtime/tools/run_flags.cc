@@ -112,7 +112,8 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   train(app.add_option("--order", o.order, "Order of the samples: sequential (default) or shuffle, by the plan's seed"))
       ->check(CLI::IsMember({"sequential", "shuffle"}));
   train(app.add_option("--metrics", o.metrics, "File (or pipe) for metrics as JSON lines"));
-  train(app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, each sample once; may be given several times"))
+  train(
+      app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, each sample once; may be given several times"))
       ->type_name("FILE")
       ->allow_extra_args(false);
   train(app.add_option("--eval-every", o.eval_every, "Evaluate after every N steps; not given: after the last"))

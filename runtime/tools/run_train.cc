@@ -46,14 +46,15 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, f
 }
 
 // Looks at all ids before a run begins. Rank 0 says how far it is.
-absl::Status ScanData(const Session& session, fbs::EntryKind kind, const TokenDataset& data, Agreement& agreement) {
+absl::Status ScanData(const Session& session, fbs::EntryKind kind, const TokenDataset& data, const RunOptions& options,
+                      Agreement& agreement) {
   BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(session, kind));
   BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry.name));
   const std::string cache = DefaultCacheDirectory();
   std::optional<Progress> progress;
   return ScanTokens(data, ports.dataset_options().vocabulary, cache.empty() ? "" : absl::StrCat(cache, "/scans"),
                     agreement, [&](int64_t done, int64_t all) {
-                      if (agreement.rank() != 0) return;
+                      if (agreement.rank() != 0 || options.quiet) return;
                       if (!progress.has_value() || done == 0) progress.emplace("checking ids", all);
                       progress->Update(static_cast<uint64_t>(done));
                     });
@@ -175,7 +176,7 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
-  BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, agreement));
+  BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, options, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
   LoadedWeights weights;
   BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
@@ -218,7 +219,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   if (!options.eval_data.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
     BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(&session, eval_data.get(), options.eval_batches));
-    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, agreement));
+    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, options, agreement));
   }
   const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
   const bool finished = done >= options.steps;
@@ -230,7 +231,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
     return RunEnd::kDone;
   }
   if (!finished) {
-    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, agreement));
+    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, options, agreement));
     BOWLINE_RETURN_IF_ERROR(trainer.FillNext());
   }
   SaveDirectory save_directory;

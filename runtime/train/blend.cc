@@ -6,7 +6,8 @@
 namespace bowline {
 namespace {
 
-constexpr int kShareBits = 62;
+// Fewer than f64 has, so that weights of one proportion, as 1 : 2 and 0.1 : 0.2, have one share.
+constexpr int kShareBits = 40;
 
 // Of the first `draws` draws, how many go to a part with this share.
 int64_t CountOf(int64_t draws, uint64_t share) {
@@ -24,7 +25,7 @@ void Blend::AddNodes(absl::Span<const double> weights) {
   const absl::Span<const double> left = weights.first(weights.size() / 2), right = weights.subspan(left.size());
   const double of_left = std::accumulate(left.begin(), left.end(), 0.0);
   const double share = of_left / (of_left + std::accumulate(right.begin(), right.end(), 0.0));
-  left_shares_.push_back(static_cast<uint64_t>(std::ldexp(share, kShareBits)));
+  left_shares_.push_back(static_cast<uint64_t>(std::llround(std::ldexp(share, kShareBits))));
   AddNodes(left);
   AddNodes(right);
 }

@@ -48,8 +48,8 @@ int64_t Evaluator::DrawOf(int64_t run, int64_t row) const {
 double Evaluator::FactorOf(int64_t run) const {
   if (run < whole_batches_) return 1;
   // With B rows, of which the tail has k: (repeated - (first ones - (B - B % k) / B * copies)) / (B / k).
-  const int64_t batch = ports_.batch(), more = batch % tail_;
-  const auto repeats = static_cast<double>(batch / tail_);
+  const int64_t batch = ports_.batch(), more = batch % tail_, whole_repeats = batch / tail_;
+  const auto repeats = static_cast<double>(whole_repeats);
   switch (run - whole_batches_) {
     case kRepeated:
       return 1 / repeats;

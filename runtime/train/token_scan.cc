@@ -33,9 +33,10 @@ class KeptScan {
     struct stat about;
     const absl::StatusOr<std::string> fingerprint = FingerprintOf(tokens);
     if (folder.empty() || !fingerprint.ok() || ::stat(tokens.c_str(), &about) != 0) return;
-    // Samples do not see every change, and the time does.
-    key_ = absl::StrCat(*fingerprint, " at ", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, ", ",
-                        file.description(), ", ", file.size(), " tokens\nbelow ");
+    // Samples do not see every change. The times do, also where a program sets the first one back.
+    key_ = absl::StrCat(*fingerprint, " at ", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " and ",
+                        about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, ", ", file.description(), ", ", file.size(),
+                        " tokens\nbelow ");
     Sha256 hash;
     hash.Update(key_);
     path_ = absl::StrCat(folder, "/", ToHex(hash.Finish()).substr(0, 32), ".scan");

@@ -19,7 +19,7 @@ using ScanProgress = absl::FunctionRef<void(int64_t tokens_done, int64_t tokens)
 // of the first rank that has one: kInvalidArgument naming file, position, id and vocabulary.
 //
 // Files of a type that holds no id outside are not read. Neither are those that were scanned before: `cache` is a
-// folder for a small file for each, which is named by the file's size, time and fingerprint; empty: nothing is kept. A
+// folder for a small file for each, which is named by the file's size, times and fingerprint; empty: nothing is kept. A
 // folder that cannot be written and damaged files in it are as if nothing had been kept.
 absl::Status ScanTokens(const TokenDataset& dataset, int64_t vocabulary, const std::string& cache, Agreement& agreement,
                         ScanProgress progress);

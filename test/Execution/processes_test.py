@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -293,6 +294,38 @@ class Refusals(ProcessTest):
             self.assertEqual(done.code, 1)
             self.assertRegex(done.err, r"the ranks do not agree on the contents of --data: rank 0 has '\d+ bytes, "
                                        r"sha256 of samples \w+', but rank 1 has '\d+ bytes, sha256 of samples \w+'; ")
+
+    def test_lists_of_data_that_differ(self):
+        tokens = tools.random_tokens(400, 257)
+        for name, content in (("a", tools.llmc_file(tokens)), ("b", tools.llmc_file(tokens[::-1])),
+                              ("c", tools.llmc_file(tokens[:-1] + [0 if tokens[-1] else 1]))):
+            (self.folder / name).write_bytes(content)
+        # A Megatron index, which two files of as many tokens share.
+        index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 1, 2) + struct.pack("<iqqq", 400, 0, 0, 1)
+        for name, ids in (("m", tokens), ("n", tokens[::-1])):
+            (self.folder / f"{name}.idx").write_bytes(index)
+            (self.folder / f"{name}.bin").write_bytes(struct.pack("<400H", *ids))
+        for flag, ours, theirs in (("--data", ["a", "b"], ["a", "c"]),
+                                   ("--data", ["a", "b"], ["b", "a"]),
+                                   ("--data", ["a", "b"], ["a"]),
+                                   ("--data", ["0.7:a", "0.3:b"], ["0.6:a", "0.4:b"]),
+                                   ("--data", ["0.7:a", "0.3:b"], ["a", "b"]),
+                                   ("--data", ["m"], ["n"]),
+                                   ("--data", ["m.idx"], ["n.idx"]),
+                                   ("--data", ["m.bin"], ["n.bin"]),
+                                   ("--eval-data", ["a", "b"], ["a", "c"])):
+            run = [self.plan("tp=2"), "--steps", 1, *(["--data", tools.TOKENS] if flag == "--eval-data" else [])]
+            arguments = []
+            for files in (ours, theirs):
+                paths = [re.sub(r"[a-z.]+$", lambda name: str(self.folder / name[0]), file) for file in files]
+                arguments.append([*run, *(word for path in paths for word in (flag, path))])
+            port = free_port()
+            processes = [self.begin(*words, env=torchrun(rank, 2, port)) for rank, words in enumerate(arguments)]
+            for process in processes:
+                done = self.finish(process)
+                self.assertEqual(done.code, 1, done.err)
+                self.assertRegex(done.err, f"the ranks do not agree on the contents of {flag}: rank 0 has '.* bytes, sha256 "
+                                           r"of samples \w+.*', but rank 1 has '.* bytes, sha256 of samples \w+")
 
     def test_numbers_of_ranks_that_do_not_match(self):
         plan = self.plan("dp=2,tp=2")

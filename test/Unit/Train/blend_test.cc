@@ -31,6 +31,22 @@ TEST(BlendTest, SharesHoldAtEveryDrawAndIndicesCount) {
   }
 }
 
+// Quotients of f64 differ in their last bits. Draws whose place is a half times a share hang on them.
+TEST(BlendTest, WeightsOfOneProportionAreOneBlend) {
+  for (const std::vector<double>& weights :
+       std::vector<std::vector<double>>{{1, 2}, {7, 3}, {1, 1, 4}, {3, 5, 7, 11}}) {
+    const Blend blend(weights);
+    for (const double factor : {0.1, 0.01, 0.3, 1.0 / 7, 1e-5, 1e9}) {
+      std::vector<double> scaled = weights;
+      for (double& weight : scaled) weight *= factor;
+      const Blend other(scaled);
+      for (int64_t draw = 0; draw < 20000; ++draw) {
+        ASSERT_EQ(other.PlaceOf(draw).source, blend.PlaceOf(draw).source) << draw << ", factor " << factor;
+      }
+    }
+  }
+}
+
 TEST(BlendTest, DrawsFarAheadFollowEachOther) {
   const Blend blend(std::vector<double>{0.7, 0.2, 0.1});
   std::vector<int64_t> next(3, -1);

@@ -107,6 +107,70 @@ TEST_F(BowlineRunTest, AFinishedRunThatIsResumedWithDataToEvaluateEvaluates) {
   EXPECT_EQ(TimelessMetrics("m").back()["eval_loss"], TimelessMetrics("e").back()["eval_loss"]);
 }
 
+// The last token of a file is the first one of the next, which one file has once: the labels are the same.
+TEST_F(BowlineRunTest, FilesFollowEachOther) {
+  std::vector<uint16_t> whole = RandomTokens(101, shape_.vocabulary, 2);
+  WriteWholeFile(directory_ / "whole", LlmcFile(whole));
+  WriteWholeFile(directory_ / "a", LlmcFile({whole.begin(), whole.begin() + 36}));
+  WriteWholeFile(directory_ / "b.npy",
+                 NpyFile(NpyDictionary("<u2", 66), BytesOf(std::vector<uint16_t>(whole.begin() + 35, whole.end()))));
+  ASSERT_EQ(Run("$D/x.plan --data $D/whole --eval-data $D/whole --steps 8 --quiet --metrics $D/m").exit_code, 0);
+  const std::string files = "--data $D/a --data $D/b.npy --eval-data=$D/a --eval-data=$D/b.npy ";
+  for (const std::string& arguments : {"$D/x.plan " + files, files + "$D/x.plan "}) {
+    const Outcome outcome = Run(arguments + "--steps 8 --quiet --metrics $D/n");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+    EXPECT_EQ(TimelessMetrics("n"), TimelessMetrics("m"));
+  }
+}
+
+TEST_F(BowlineRunTest, ABlendGoesOnAsItWouldHave) {
+  WriteWholeFile(directory_ / "a", LlmcFile(RandomTokens(101, shape_.vocabulary, 2)));
+  WriteWholeFile(directory_ / "b", BytesOf(RandomTokens(21, shape_.vocabulary, 3)));
+  const std::string run = "$D/x.plan --quiet --order shuffle ";
+  const std::string blend = "--data 0.7:$D/a --data 0.3:u16:$D/b ";
+  ASSERT_EQ(Run(run + blend + "--steps 20 --metrics $D/m").exit_code, 0);
+  ASSERT_EQ(Run(run + blend + "--steps 9 --metrics $D/n --save $D/s").exit_code, 0);
+  // The shares count, however they are written.
+  const Outcome resumed = Run(run + "--data 7:$D/a --data 3:u16:$D/b --steps 20 --metrics $D/n --resume $D/s");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_EQ(TimelessMetrics("n"), TimelessMetrics("m"));
+  for (const char* other : {"--data 0.6:$D/a --data 0.4:u16:$D/b", "--data 0.3:u16:$D/b --data 0.7:$D/a",
+                            "--data $D/a --data u16:$D/b", "--data $D/a"}) {
+    const Outcome refused = Run(run + other + " --steps 20 --resume $D/s");
+    EXPECT_EQ(refused.exit_code, 1) << other;
+    EXPECT_THAT(refused.output, HasSubstr("data")) << other;
+  }
+}
+
+// An id that no step draws is found too, before the first step, and its file needs no second look.
+TEST_F(BowlineRunTest, IdsOutsideOfTheVocabularyAreFoundBeforeTheFirstStep) {
+  std::vector<uint16_t> tokens = RandomTokens(5003, shape_.vocabulary, 2);
+  WriteWholeFile(directory_ / "good", LlmcFile(tokens));
+  tokens.back() = 128;
+  WriteWholeFile(directory_ / "bad", LlmcFile(tokens));
+  const std::string cache = "export BOWLINE_CACHE_DIR=$D/cache;", run = "$D/x.plan --steps 2 --save $D/s ";
+  for (const char* data :
+       {"--data $D/bad", "--data $D/good --eval-data $D/bad", "--data $D/good --data $D/bad",
+        "--data 0.9999:$D/good --data 0.0001:$D/bad", "--data $D/good --eval-data $D/bad --eval-batches 1"}) {
+    const Outcome outcome = Run(run + data, cache);
+    EXPECT_EQ(outcome.exit_code, 1) << data;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("/bad': token 5002 has the id 128, outside of the vocabulary [0, 128)"),
+                                      Not(HasSubstr("step 1"))))
+        << data;
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "s")) << data;
+  }
+  std::filesystem::remove_all(directory_ / "cache");
+  ASSERT_EQ(Run(run + "--data $D/good", cache).exit_code, 0);
+  const auto kept = [&] {
+    const std::filesystem::directory_iterator files(directory_ / "cache/scans");
+    return std::distance(begin(files), end(files));
+  };
+  EXPECT_EQ(kept(), 1);
+  std::filesystem::remove_all(directory_ / "s");
+  ASSERT_EQ(Run(run + "--data $D/good --eval-data $D/d.bin", cache).exit_code, 0);
+  EXPECT_EQ(kept(), 2);
+}
+
 TEST_F(BowlineRunTest, GeneratesText) {
   ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
   const std::string run = "$D/g.plan --weights $D/s --prompt 'Tell me' --max-new-tokens 40 --quiet";
@@ -261,6 +325,15 @@ TEST_F(BowlineRunTest, BadInput) {
       {"$D/foreign.plan --data $D/d.bin --steps 3 --metrics $D/m", 1, "riscv64"},
       {"$D/d.bin --data $D/d.bin --steps 3", 1, "d.bin"},
       {"$D/x.plan --steps 3", 1, "training needs --data FILE"},
+      {"$D/x.plan --data $D/d.bin $D/d.bin --steps 3", 1, "not expected.*--data takes one value each time; repeat it"},
+      {"--data $D/d.bin $D/d.bin $D/x.plan --steps 3", 1, "not expected.*--data takes one value each time; repeat it"},
+      {train + "--eval-data 0.7 $D/d.bin", 1, "not expected.*--eval-data takes one value each time; repeat it"},
+      {"$D/x.plan --data 0.7 --data $D/d.bin --steps 3", 1, "'0.7' is a weight without a data file; .* 0.7:FILE"},
+      {"$D/x.plan --data 0.7:$D/d.bin --data $D/link --steps 3", 1, "/link' has no weight, but others have one"},
+      {"$D/x.plan --data -1:$D/d.bin --steps 3", 1, "the weight '-1' of data is not a number above 0"},
+      {train + "--eval-data 1:$D/d.bin", 1, "--eval-data takes each sample once; leave out the weights"},
+      {train + "--data $D/short.bin", 1, "short.bin' is too short"},
+      {train + "--data $D/short.bin --metrics $D/short.bin", 1, "--metrics and --data name the same file"},
       {"$D/x.plan --data $D/d.bin", 1, "training needs --steps N"},
       {"$D/x.plan --data $D/d.bin --steps 0", 1, "--steps: 0 is not a number from 1 on"},
       {"$D/x.plan --data $D/d.bin --steps -1", 1, "--steps"},

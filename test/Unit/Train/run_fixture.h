@@ -36,7 +36,8 @@ class RunFixture : public ::testing::Test {
 
   // `arguments` may use $D, the directory of the test.
   Outcome Run(const std::string& arguments, const std::string& before = "") const {
-    return RunShell("D='" + directory_.path() + "'; " + before + " '" BOWLINE_RUN_TOOL "' " + arguments);
+    return RunShell("D='" + directory_.path() + "'; export BOWLINE_CACHE_DIR=off; " + before +
+                    " '" BOWLINE_RUN_TOOL "' " + arguments);
   }
 
   // Lines of a metrics file.

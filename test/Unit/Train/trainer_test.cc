@@ -334,6 +334,34 @@ TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
               AllOf(HasSubstr("has 19 samples of 3 tokens"), HasSubstr("fewer batches")));
 }
 
+// 19 samples in batches of which the last one is short: one that repeats its samples evenly, and others; and batches
+// that are larger than the whole file.
+TEST(EvaluatorTest, EverySampleCountsOnceWhateverTheBatch) {
+  ToyShape shape = {.vocabulary = 11, .sequence = 3, .microbatches = 1, .width = 5};
+  const ToyData data(60, shape.vocabulary, TestSeed());
+  for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 16, 18, 19, 20, 25, 38, 40}) {
+    shape.rows = rows;
+    const ToyRun run(shape, data);
+    const ToyReference reference(shape, *run.session);
+    auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get());
+    ASSERT_TRUE(evaluator.ok()) << evaluator.status();
+    EXPECT_EQ(evaluator->batches(), (19 + rows - 1) / rows);
+    EXPECT_EQ(evaluator->tokens(), 57);
+    double sum = 0;
+    for (size_t i = 0; i < 57; ++i) {
+      sum += reference.LossSum({int32_t{data.tokens[i]}}, {int32_t{data.tokens[i + 1]}});
+    }
+    for (int again = 0; again < 2; ++again) {
+      const auto loss = evaluator->Evaluate();
+      ASSERT_TRUE(loss.ok()) << loss.status();
+      EXPECT_NEAR(*loss, sum / 57, 1e-5) << rows << " rows";
+    }
+    const int64_t batches = (19 + rows - 1) / rows;
+    EXPECT_TRUE(Evaluator::Create(run.session.get(), data.dataset.get(), batches).ok());
+    EXPECT_FALSE(Evaluator::Create(run.session.get(), data.dataset.get(), batches + 1).ok());
+  }
+}
+
 // Notes what the loop reports.
 struct Events : TrainObserver {
   std::vector<std::string> list;
@@ -366,7 +394,7 @@ TEST(TrainLoopTest, DoesEverythingInOrderAndKeepsTheLatestCheckpoints) {
   events.list.clear();
   ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status(), absl::OkStatus());
   EXPECT_THAT(events.list, ElementsAre());
-  options = {.steps = 9, .save_directory = directory.path()};
+  options = {.steps = 9, .save_directory = directory.path(), .begin = ""};
   events.stop_at = 7;
   ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status(), absl::OkStatus());
   EXPECT_THAT(events.list, ElementsAre("step 6", "step 7", "save 7"));
