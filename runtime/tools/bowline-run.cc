@@ -127,12 +127,12 @@ absl::Status CheckTrace(const RunOptions& options, const std::string& suffix) {
 }
 
 absl::StatusOr<RunEnd> RunOne(const RunOptions& given, const RunModes& modes, const CLI::App& app,
-                              std::optional<int> spawned_listener) {
+                              const std::optional<SpawnedRank>& spawned) {
   RunOptions options = given;
   if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
   const std::string suffix = launch.ranks > 1 ? TraceSuffix(launch.rank) : "";
-  if (!spawned_listener.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
+  if (!spawned.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
   RunEnd end = RunEnd::kDone;
   const auto run = [&](LoadedPlan plan, const RankView& view) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
@@ -141,11 +141,10 @@ absl::StatusOr<RunEnd> RunOne(const RunOptions& given, const RunModes& modes, co
     return absl::OkStatus();
   };
   if (launch.ranks > 1) {
-    absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
+    absl::Status status = RunAsProcess(options, launch, spawned.value_or(SpawnedRank()), ComparedOptions(app), run);
     if (status.ok()) status = WriteTrace(options, suffix);
     // A launcher may not say which rank printed a line.
-    BOWLINE_RETURN_IF_ERROR(spawned_listener.has_value() ? status
-                                                         : Annotate(status, absl::StrCat("on rank ", launch.rank)));
+    BOWLINE_RETURN_IF_ERROR(spawned.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
     return end;
   }
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
@@ -175,12 +174,12 @@ int Main(int argc, char** argv) {
   const RunModes modes = AddRunOptions(app, options);
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
-  const std::optional<int> spawned_listener = ListenerOfSpawner();
+  const std::optional<SpawnedRank> spawned = FromSpawner();
   if (options.nproc > 0) {
-    const absl::StatusOr<int> spawned = Spawn(options, modes, argc, argv);
-    return spawned.ok() ? *spawned : ReportStatus(kTool, spawned.status());
+    const absl::StatusOr<int> exit = Spawn(options, modes, argc, argv);
+    return exit.ok() ? *exit : ReportStatus(kTool, exit.status());
   }
-  const absl::StatusOr<RunEnd> end = RunOne(options, modes, app, spawned_listener);
+  const absl::StatusOr<RunEnd> end = RunOne(options, modes, app, spawned);
   if (end.ok() && *end == RunEnd::kStopped) return kStoppedExitCode;
   return ReportStatus(kTool, end.status());
 }

@@ -468,6 +468,24 @@ class Failures(FailureTest):
         self.assertRegex(done.err, r"cause: rank 2 \(host .*\) did not answer for ")
         self.check_gone(children)
 
+    def test_nproc_ends_all_when_one_goes_at_any_instant_of_the_start(self):
+        # Whether they have met by then or not, nobody waits for the time that ranks have to meet.
+        run = [self.plan("dp=2,tp=2"), "--data", tools.TOKENS, "--steps", 10**6, "--nproc", 4, "--rendezvous-timeout",
+               10**6, "--timeout", 2]
+        for sent in (signal.SIGKILL, signal.SIGSTOP):
+            for victim, delay in ((0, 0), (3, 0), (1, 0.003), (0, 0.01), (2, 0.03), (0, 0.1)):
+                with self.subTest(signal=sent, rank=victim, delay=delay):
+                    process = self.begin(*run)
+                    until = time.monotonic() + tools.TIMEOUT_SECONDS
+                    while len(children := self.children_of(process)) < 4:
+                        self.assertLess(time.monotonic(), until)
+                    time.sleep(delay)
+                    os.kill(children[victim], sent)
+                    done = self.finish(process)
+                    self.assertEqual(done.code, 3, done.err)
+                    self.assertRegex(done.err, rf"rank {victim} \(pid {children[victim]}\) was (ended|stopped) by signal")
+                    self.check_gone(children)
+
     def test_nproc_gives_the_code_of_the_cause(self):
         # Data that the vocabulary has no place for, from the second step on: 2 x 4 samples of 7 tokens.
         data = self.folder / "wide.bin"
