@@ -44,6 +44,9 @@ struct RunOptions : RankOptions {
   int64_t keep = 0;
   std::string resume;
   bool allow_non_finite = false;
+  int restarts = 0;
+  // Called by rank 0 when nothing is left that could be refused; may be null.
+  std::function<void()> on_training;
 
   // Plans that generate or serve.
   std::string prompt;

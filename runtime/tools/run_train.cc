@@ -175,6 +175,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
                               static_cast<double>(session.arena().bytes()) * 1e-6));
+  if (options.on_training != nullptr) options.on_training();
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
                                        metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
   console.Summarize();

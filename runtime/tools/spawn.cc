@@ -69,18 +69,21 @@ std::optional<int> TakeDescriptor(const char* variable) {
 
 class Spawner {
  public:
-  Spawner(absl::string_view tool, int ranks)
-      : children_(static_cast<size_t>(ranks)), output_(tool, ranks), met_(ranks == 1) {}
+  explicit Spawner(const SpawnOptions& options)
+      : options_(options),
+        children_(static_cast<size_t>(std::max(options.ranks, 1))),
+        output_(options.tool, static_cast<int>(children_.size())),
+        met_(children_.size() == 1) {}
   Spawner(const Spawner&) = delete;
   // Kills what runs.
   ~Spawner();
 
-  absl::Status Start(const std::vector<std::string>& arguments);
-  // The exit code.
-  int Wait();
+  absl::Status Start();
+  SpawnEnd Wait();
 
  private:
-  absl::Status StartRank(int rank, const std::vector<std::string>& arguments);
+  absl::Status StartRank(int rank);
+  std::vector<std::string> CommandLine(int rank) const;
   [[noreturn]] void BecomeRank(int rank, int output, char* const* argv) const;
   void HandleSignal(int signal);
   void PassOn(int signal);
@@ -89,7 +92,7 @@ class Spawner {
   void Reap();
   void NoteStop(int rank, int signal);
   void NoteEnd(int rank, int status);
-  void Fail(int exit_code);
+  void Fail(int exit_code, const std::string& how);
   void CheckStopped();
   void CheckGrace();
   // In milliseconds, as poll takes it.
@@ -98,15 +101,15 @@ class Spawner {
   // "rank 3 (pid 77)"
   std::string Name(int rank) const;
 
+  const SpawnOptions& options_;
   std::vector<Child> children_;
   RankOutput output_;
   FileDescriptor listener_, signals_;
   FileDescriptor reports_, reports_of_rank_;  // the two ends of a pipe
   sigset_t handled_ = {}, before_ = {};
   int port_ = 0;
-  int exit_code_ = 0;
+  SpawnEnd end_;
   int passed_on_ = 0;           // the last signal that asked to stop
-  int ended_by_ = 0;            // the signal that ended a rank, when it was one that was passed on
   bool stopped_early_ = false;  // a rank, as it was asked to
   bool stopping_ = false;       // this process is about to stop, and so are the ranks
   bool killed_ = false;         // all that did not end after another one failed
@@ -124,9 +127,11 @@ Spawner::~Spawner() {
   if (signals_.valid()) ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
-  BOWLINE_ASSIGN_OR_RETURN(listener_, Listen("127.0.0.1", 0));
-  BOWLINE_ASSIGN_OR_RETURN(port_, PortOf(listener_.get()));
+absl::Status Spawner::Start() {
+  if (options_.ranks > 0) {
+    BOWLINE_ASSIGN_OR_RETURN(listener_, Listen("127.0.0.1", 0));
+    BOWLINE_ASSIGN_OR_RETURN(port_, PortOf(listener_.get()));
+  }
   ::sigemptyset(&handled_);
   for (const int signal : {SIGCHLD, SIGTSTP, SIGCONT}) ::sigaddset(&handled_, signal);
   for (const int signal : kStopSignals) {
@@ -143,7 +148,7 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
   reports_of_rank_ = FileDescriptor(pipe[1]);
   ::fcntl(reports_.get(), F_SETFL, O_NONBLOCK);
   for (int rank = 0; rank < static_cast<int>(children_.size()); ++rank) {
-    BOWLINE_RETURN_IF_ERROR(StartRank(rank, arguments));
+    BOWLINE_RETURN_IF_ERROR(StartRank(rank));
   }
   // The ranks have it; without one that has it, connections are refused.
   listener_.Close();
@@ -151,12 +156,22 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
   return absl::OkStatus();
 }
 
-absl::Status Spawner::StartRank(int rank, const std::vector<std::string>& arguments) {
-  std::vector<std::string> texts = {
-      program_invocation_name,          "--rank",       absl::StrCat(rank), "--world-size",
-      absl::StrCat(children_.size()),   "--local-rank", absl::StrCat(rank), "--rendezvous",
-      absl::StrCat("127.0.0.1:", port_)};
-  texts.insert(texts.end(), arguments.begin(), arguments.end());
+std::vector<std::string> Spawner::CommandLine(int rank) const {
+  std::vector<std::string> texts = {program_invocation_name};
+  if (options_.ranks > 0) {
+    const std::string number = absl::StrCat(rank), size = absl::StrCat(children_.size());
+    const std::string where = absl::StrCat("127.0.0.1:", port_);
+    for (const std::string& text : {std::string("--rank"), number, std::string("--world-size"), size,
+                                    std::string("--local-rank"), number, std::string("--rendezvous"), where}) {
+      texts.push_back(text);
+    }
+  }
+  texts.insert(texts.end(), options_.arguments.begin(), options_.arguments.end());
+  return texts;
+}
+
+absl::Status Spawner::StartRank(int rank) {
+  std::vector<std::string> texts = CommandLine(rank);
   std::vector<char*> argv;
   for (std::string& text : texts) argv.push_back(text.data());
   argv.push_back(nullptr);
@@ -174,7 +189,7 @@ absl::Status Spawner::StartRank(int rank, const std::vector<std::string>& argume
   }
   Child& child = children_[static_cast<size_t>(rank)];
   child.pid = pid;
-  child.output = std::move(read);
+  if (options_.ranks > 0) child.output = std::move(read);
   return absl::OkStatus();
 }
 
@@ -183,7 +198,7 @@ void Spawner::BecomeRank(int rank, int output, char* const* argv) const {
   ::setpgid(0, 0);
   std::signal(SIGTTOU, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-  ::dup2(output, STDERR_FILENO);
+  if (options_.ranks > 0) ::dup2(output, STDERR_FILENO);
   if (rank != 0) {
     ::dup2(output, STDOUT_FILENO);
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -200,7 +215,7 @@ bool Spawner::AllEnded() const {
   return std::all_of(children_.begin(), children_.end(), [](const Child& child) { return child.ended; });
 }
 
-int Spawner::Wait() {
+SpawnEnd Spawner::Wait() {
   while (!AllEnded()) {
     std::vector<pollfd> descriptors = {{signals_.get(), POLLIN, 0}, {reports_.get(), POLLIN, 0}};
     for (const Child& child : children_) descriptors.push_back({child.output.get(), POLLIN, 0});
@@ -220,13 +235,11 @@ int Spawner::Wait() {
   // Reads what the ranks wrote last.
   for (size_t rank = 0; rank < children_.size(); ++rank) ReadOutput(static_cast<int>(rank));
   // When the user ended the ranks, their errors are not printed: some would complain about others that ended.
-  output_.Finish(/*errors=*/ended_by_ == 0);
-  if (ended_by_ != 0) {
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    std::signal(ended_by_, SIG_DFL);
-    std::raise(ended_by_);
-  }
-  return exit_code_ == 0 && stopped_early_ ? kStoppedExitCode : exit_code_;
+  output_.Finish(/*errors=*/end_.ended_by == 0);
+  if (end_.ended_by != 0) std::signal(end_.ended_by, SIG_DFL);
+  if (end_.exit_code == 0 && stopped_early_) end_.exit_code = kStoppedExitCode;
+  end_.asked_to_stop = passed_on_ != 0;
+  return end_;
 }
 
 int Spawner::TimeToCheck() const {
@@ -240,7 +253,8 @@ int Spawner::TimeToCheck() const {
 }
 
 std::string Spawner::Name(int rank) const {
-  return absl::StrFormat("rank %d (pid %d)", rank, children_[static_cast<size_t>(rank)].pid);
+  const std::string name = options_.ranks > 0 ? absl::StrCat("rank ", rank) : "the run";
+  return absl::StrFormat("%s (pid %d)", name, children_[static_cast<size_t>(rank)].pid);
 }
 
 void Spawner::ReadOutput(int rank) {
@@ -253,6 +267,7 @@ void Spawner::ReadReports() {
   ssize_t size = 0;
   while (reports_.valid() && (size = ::read(reports_.get(), &report, 1)) == 1) {
     if (static_cast<SpawnReport>(report) == SpawnReport::kAllMet) met_ = true;
+    if (static_cast<SpawnReport>(report) == SpawnReport::kTraining) end_.trained = true;
   }
   if (size == 0) reports_.Close();
 }
@@ -322,19 +337,20 @@ void Spawner::NoteEnd(int rank, int status) {
     stopped_early_ = true;
     return;
   }
+  const std::string how = absl::StrCat(Name(rank), " ", DescribeEnd(status), met_ ? "" : " before all ranks had met");
   if (WIFSIGNALED(status) && WTERMSIG(status) == passed_on_) {
-    ended_by_ = passed_on_;
+    end_.ended_by = passed_on_;
   } else if (!killed_ && (WIFSIGNALED(status) || !met_)) {
-    output_.Say(absl::StrCat(output_.HasError(rank) ? "note: " : "error: ", Name(rank), " ", DescribeEnd(status),
-                             met_ ? "" : " before all ranks had met"));
+    output_.Say(absl::StrCat(output_.HasError(rank) ? "note: " : "error: ", how));
   }
-  Fail(code == 0 ? 3 : code);
+  Fail(code == 0 ? 3 : code, how);
 }
 
 // The first failure counts.
-void Spawner::Fail(int exit_code) {
+void Spawner::Fail(int exit_code, const std::string& how) {
   if (kill_at_ != Clock::time_point::max()) return;
-  exit_code_ = exit_code;
+  end_.exit_code = exit_code;
+  end_.failure = how;
   // Before they meet, the others have nothing to say about it.
   kill_at_ = met_ ? Clock::now() + kGrace : Clock::now();
 }
@@ -344,9 +360,10 @@ void Spawner::CheckStopped() {
   for (size_t rank = 0; rank < children_.size(); ++rank) {
     const Child& child = children_[rank];
     if (child.ended || !child.stopped || Clock::now() < child.continue_by) continue;
-    output_.Say(absl::StrCat("error: ", Name(static_cast<int>(rank)), " was stopped by ", SignalName(child.stop_signal),
-                             " before all ranks had met, and did not go on"));
-    return Fail(3);
+    const std::string how = absl::StrCat(Name(static_cast<int>(rank)), " was stopped by ",
+                                         SignalName(child.stop_signal), " before all ranks had met");
+    output_.Say(absl::StrCat("error: ", how, ", and did not go on"));
+    return Fail(3, how);
   }
 }
 
@@ -362,10 +379,23 @@ void Spawner::CheckGrace() {
 
 }  // namespace
 
-absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments) {
-  Spawner spawner(tool, ranks);
-  BOWLINE_RETURN_IF_ERROR(spawner.Start(arguments));
+absl::StatusOr<SpawnEnd> SpawnOnce(const SpawnOptions& options) {
+  Spawner spawner(options);
+  BOWLINE_RETURN_IF_ERROR(spawner.Start());
   return spawner.Wait();
+}
+
+int EndAs(const SpawnEnd& end) {
+  if (end.ended_by != 0) {
+    std::signal(end.ended_by, SIG_DFL);
+    std::raise(end.ended_by);
+  }
+  return end.exit_code;
+}
+
+absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments) {
+  BOWLINE_ASSIGN_OR_RETURN(const SpawnEnd end, SpawnOnce({std::string(tool), ranks, arguments}));
+  return EndAs(end);
 }
 
 std::optional<SpawnedRank> FromSpawner() {

@@ -17,13 +17,33 @@ struct SpawnedRank {
 };
 
 // What rank 0 says to the process that started it.
-enum class SpawnReport : char { kAllMet = 'm' };
+enum class SpawnReport : char {
+  kAllMet = 'm',
+  kTraining = 't',  // everything that can be refused was looked at
+};
 void Report(const SpawnedRank& self, SpawnReport report);
 
-// Starts this program `ranks` times on this machine, as ranks that meet at a socket of the loopback interface, and
-// waits for all. `tool` is its name, with which its messages begin. `arguments` are the command line of each, without
-// the program's name; --rank, --world-size,
-// --local-rank and --rendezvous are put before them.
+struct SpawnOptions {
+  std::string tool;  // this program's name, with which its messages begin
+  // The processes to start, each a rank; 0: a single one that is the whole run and has this process's standard input,
+  // output and error.
+  int ranks = 0;
+  // The command line of each, without the program's name; --rank, --world-size, --local-rank and --rendezvous are put
+  // before them for ranks.
+  std::vector<std::string> arguments;
+};
+
+// How the processes of a run ended.
+struct SpawnEnd {
+  int exit_code = 0;
+  std::string failure;         // "rank 3 (pid 77) was ended by signal 9 (Killed)": the first one
+  bool asked_to_stop = false;  // by a stop signal, which was passed on
+  int ended_by = 0;            // the stop signal that killed a rank, after which this process has its default effect
+  bool trained = false;        // rank 0 said kTraining
+};
+
+// Starts this program as all processes of a run on this machine, ranks of which meet at a socket of the loopback
+// interface, and waits for all.
 //
 // Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
 // error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. Stop signals
@@ -32,8 +52,14 @@ void Report(const SpawnedRank& self, SpawnReport report);
 // stopped, ends them at once, for they would wait for it. No process outlives this one, even when it is killed.
 //
 // The exit code: that of the rank that failed first; 3 when a signal ended or stopped it, or it ended with 0 before all
-// had met, which is said; kStoppedExitCode when ranks ended with it after a stop signal was passed on. When such a
-// signal killed a rank, it ends this process too. kResourceExhausted when the system has no more processes.
+// had met, which is said; kStoppedExitCode when ranks ended with it after a stop signal was passed on.
+// kResourceExhausted when the system has no more processes.
+absl::StatusOr<SpawnEnd> SpawnOnce(const SpawnOptions& options);
+
+// Ends this process by the stop signal that killed a rank; otherwise the exit code.
+int EndAs(const SpawnEnd& end);
+
+// SpawnOnce of `ranks` >= 1, and EndAs.
 absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments);
 
 // Nothing in a process that SpawnRanks did not start.

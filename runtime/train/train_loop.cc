@@ -18,13 +18,13 @@ bool IsTime(int64_t step, int64_t every) { return every > 0 && step % every == 0
 absl::Status CheckFinite(int64_t step, const StepResult& result, const std::string& begin) {
   if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return absl::OkStatus();
   if (!begin.empty()) {
-    return absl::InternalError(absl::StrCat(
+    return NotFiniteError(absl::StrCat(
         "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
         ", before anything was trained: ", begin,
         " hold values that are not finite, or too large for what the plan "
         "computes in. Begin with other ones, compile the plan with --dtype f32, or look on with --allow-non-finite"));
   }
-  return absl::InternalError(absl::StrCat(
+  return NotFiniteError(absl::StrCat(
       "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
       "; the parameters are spoiled from here on. Train with a lower learning rate or more warm-up, resume from a "
       "checkpoint before this step, or look on with --allow-non-finite"));

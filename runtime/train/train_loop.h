@@ -38,8 +38,8 @@ class TrainObserver {
 // error. Every rank of a run calls this with the same options and an `agreement`: `stop` on any of them stops all after
 // the same step, and they save together.
 //
-// `evaluator` and `metrics` may be null. kInternal, naming the step, when loss or gradient are not finite; kInternal
-// also for a fault at run time. Other errors name their origin.
+// `evaluator` and `metrics` may be null. NotFiniteError, naming the step, when loss or gradient are not finite;
+// kInternal for a fault at run time. Other errors name their origin.
 absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
                           TrainObserver& observer, const std::atomic<bool>& stop, Agreement* agreement = nullptr);
 

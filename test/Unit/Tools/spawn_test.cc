@@ -1,5 +1,5 @@
-// Ranks that SpawnRanks starts and that end before all have met, or after. This program is the rank too: its arguments
-// say what it does.
+// Ranks that SpawnRanks starts and that end before all have met, or after. This program is the rank too, also for
+// restarts_test.cc: its arguments say what it does.
 
 #include "runtime/tools/spawn.h"
 
@@ -15,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "test/Unit/Base/temp_directory.h"
@@ -27,26 +28,44 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One thing that a rank does: "meet", "exit:7", "signal:9", "say:TEXT", "touch:FILE", "await:FILE", or "hang".
+// Makes a checkpoint, an empty one, of ten steps after the latest, which it replaces as that.
+void Save(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/latest"), aside = absl::StrCat(path, ".new");
+  int step = 0;
+  if (std::ifstream old(path); old.good()) {
+    old.ignore(sizeof("step-") - 1);
+    old >> step;
+  }
+  const std::string name = absl::StrFormat("step-%08d", step + 10);
+  std::filesystem::create_directory(absl::StrCat(directory, "/", name));
+  std::ofstream(aside) << name << "\n";
+  std::filesystem::rename(aside, path);
+}
+
+// One thing that a rank does: "meet", "train", "save:DIRECTORY", "exit:7", "signal:9", "say:TEXT", "touch:FILE", which
+// makes it a byte longer, "await:FILE", "finish:FILE", which exits with 0 if there is the file, or "hang".
 void Do(const SpawnedRank& self, absl::string_view action) {
   const std::vector<std::string> parts = absl::StrSplit(action, absl::MaxSplits(':', 1));
   const std::string argument = parts.size() > 1 ? parts[1] : "";
   int number = 0;
   const bool is_number = absl::SimpleAtoi(argument, &number);
   if (parts[0] == "meet") Report(self, SpawnReport::kAllMet);
+  if (parts[0] == "train") Report(self, SpawnReport::kTraining);
+  if (parts[0] == "save") Save(argument);
+  if (parts[0] == "finish" && std::filesystem::exists(argument)) ::_exit(0);
   if (parts[0] == "exit" && is_number) ::_exit(number);
   if (parts[0] == "signal" && is_number) ::raise(number);
   if (parts[0] == "say") std::fprintf(stderr, "spawn-test: error: %s\n", argument.c_str());
-  if (parts[0] == "touch") std::ofstream(argument).put('\n');
+  if (parts[0] == "touch") std::ofstream(argument, std::ios::app).put('\n');
   while (parts[0] == "await" && !std::filesystem::exists(argument)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   while (parts[0] == "hang") ::pause();
 }
 
-// `arguments`: "--rank" and its number, ..., then "0=ACTION,ACTION", "1=...".
+// `arguments`: "--rank" and its number, ..., then "0=ACTION,ACTION", "1=...". Without a rank it is 0.
 int BeRank(const SpawnedRank& self, const std::vector<std::string>& arguments) {
-  const std::string own = absl::StrCat(arguments.at(1), "=");
+  const std::string own = absl::StrCat(arguments.at(0) == "--rank" ? arguments.at(1) : "0", "=");
   for (absl::string_view argument : arguments) {
     if (!absl::ConsumePrefix(&argument, own)) continue;
     for (const absl::string_view action : absl::StrSplit(argument, ',')) Do(self, action);
@@ -86,8 +105,9 @@ TEST(Spawn, TheExitCodeOfARankThatFailsBeforeAllHaveMetIsKept) {
   // The rank's own error is the one that counts.
   ended = Spawn(2, {"0=hang", "1=say:no such device,exit:3"});
   EXPECT_EQ(ended.exit_code, 3);
-  EXPECT_THAT(ended.err, AllOf(ContainsRegex("^spawn-test: note: rank 1 \\(pid [0-9]+\\) ended with exit code 3 before"),
-                               HasSubstr("[rank 1] spawn-test: error: no such device\n")));
+  EXPECT_THAT(ended.err,
+              AllOf(ContainsRegex("^spawn-test: note: rank 1 \\(pid [0-9]+\\) ended with exit code 3 before"),
+                    HasSubstr("[rank 1] spawn-test: error: no such device\n")));
 }
 
 TEST(Spawn, ARankThatIsKilledBeforeAllHaveMetEndsTheOthers) {

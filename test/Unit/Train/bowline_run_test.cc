@@ -324,7 +324,7 @@ TEST_F(BowlineRunTest, ALossThatIsNoNumberNamesItsStep) {
   Write("steep.plan", ToyTrainPlan(steep));
   const std::string run = "$D/steep.plan --data $D/d.bin --steps 9 --metrics $D/m --save $D/s ";
   const Outcome outcome = Run(run);
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, ::testing::ContainsRegex("error: step [0-9]+: the loss is "));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "s/latest"));
   EXPECT_EQ(Run(run + "--allow-non-finite").exit_code, 0);
