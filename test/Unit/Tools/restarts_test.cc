@@ -72,7 +72,8 @@ TEST_F(Restarts, AreCountedWhileNoCheckpointIsSaved) {
 TEST_F(Restarts, ANewCheckpointStartsTheCountAgain) {
   const std::string save = absl::StrCat("save:", directory_.path());
   const std::string finish = absl::StrCat("finish:", directory_ / "step-00000050");
-  EXPECT_EQ(Run(1, 1, absl::StrCat("train,", save, ",exit:3"), absl::StrCat("train,", save, ",", finish, ",exit:3")), 0);
+  EXPECT_EQ(Run(1, 1, absl::StrCat("train,", save, ",exit:3"), absl::StrCat("train,", save, ",", finish, ",exit:3")),
+            0);
   EXPECT_EQ(Starts(), 5);
   EXPECT_THAT(err_, AllOf(HasSubstr("restart 1 of 1, from step 10\n"), HasSubstr("restart 1 of 1, from step 40\n")));
 }
@@ -92,9 +93,7 @@ TEST_F(Restarts, AreForARunOfOneProcessToo) {
 }
 
 TEST_F(Restarts, AreForARankThatGoesBeforeAllHaveMet) {
-  EXPECT_EQ(Run(2, 1, absl::StrCat("await:", directory_ / "nothing"), "exit:1",
-                {"1=exit:0"}),
-            3);
+  EXPECT_EQ(Run(2, 1, absl::StrCat("await:", directory_ / "nothing"), "exit:1", {"1=exit:0"}), 3);
   EXPECT_EQ(Starts(), 2);
   EXPECT_THAT(err_, HasSubstr(") ended with exit code 0 before all ranks had met; restart 1 of 1, from step 0\n"));
 }

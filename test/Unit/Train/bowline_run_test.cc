@@ -174,7 +174,7 @@ TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
   for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\xff';
   WriteWholeFile(file, bytes);
   const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 9 --weights $D/s");
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("before anything was trained: the weights in '"), HasSubstr("/s' hold"),
                                     Not(HasSubstr("learning rate"))));
 }
