@@ -17,6 +17,11 @@ std::string CheckCount(const std::string& text) {
   return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number from 1 on";
 }
 
+std::string CheckRestarts(const std::string& text) {
+  int32_t value = 0;
+  return absl::SimpleAtoi(text, &value) && value >= 0 ? "" : text + " is not a number of restarts from 0 on";
+}
+
 std::string CheckTokenId(const std::string& text) {
   int32_t value = 0;
   return absl::SimpleAtoi(text, &value) && value >= 0 ? ""
@@ -68,6 +73,7 @@ absl::Status Require(bool given, absl::string_view what) {
 
 RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator count(CheckCount, "N");
+  const CLI::Validator restarts(CheckRestarts, "N");
   const CLI::Validator temperature(CheckTemperature, "T");
   const CLI::Validator seed(CheckSeed, "N");
   const CLI::Validator id(CheckTokenId, "ID");
@@ -131,6 +137,11 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
+  train(
+      app.add_option("--restarts", o.restarts,
+                     "After a failure start all ranks of this machine again, from the latest checkpoint of --save; at "
+                     "most N times in a row without a new one"))
+      ->check(restarts);
   train(app.add_flag("--allow-non-finite", o.allow_non_finite,
                      "Neither stop when the loss or a state is infinite or NaN, nor leave such states unsaved"));
 
@@ -184,8 +195,9 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   if (o.data.empty() && o.steps == 0 && !o.eval_data.empty()) {
     BOWLINE_RETURN_IF_ERROR(
         Require(o.order.empty(), "--order is that of training; evaluation takes its data in order, leave it out"));
-    BOWLINE_RETURN_IF_ERROR(Require(o.save.empty() && o.resume.empty() && o.eval_every == 0,
-                                    "--save, --resume and --eval-every belong to training; give --data and --steps"));
+    BOWLINE_RETURN_IF_ERROR(
+        Require(o.save.empty() && o.resume.empty() && o.eval_every == 0 && o.restarts == 0,
+                "--save, --resume, --restarts and --eval-every belong to training; give --data and --steps"));
     return Require(!o.weights.empty(), "evaluation needs --weights DIR");
   }
   BOWLINE_RETURN_IF_ERROR(Require(!o.data.empty(), "training needs --data FILE"));
@@ -196,6 +208,8 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(Require(o.save_every == 0 || !o.save.empty(), "--save-every needs --save DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(o.keep == 0 || !o.save.empty(), "--keep needs --save DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(o.allow_changes.empty() || !o.resume.empty(), "--allow-changes needs --resume DIR"));
+  BOWLINE_RETURN_IF_ERROR(
+      Require(o.restarts == 0 || !o.save.empty(), "--restarts goes on with the checkpoints of --save DIR; give that"));
   return Require(o.weights.empty() || o.resume.empty(),
                  "--weights begins a new run and --resume goes on with one; give one of them");
 }

@@ -22,6 +22,7 @@ RunOptions OptionsOfRank(const RunOptions& options, const RankView& view) {
   result.quiet = true;
   result.metrics.clear();
   result.profile = false;
+  result.on_training = nullptr;
   return result;
 }
 

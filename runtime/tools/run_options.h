@@ -45,6 +45,9 @@ struct RunOptions : RankOptions {
   std::string resume;
   std::vector<std::string> allow_changes;  // settings that may differ from those of the run that is resumed
   bool allow_non_finite = false;
+  int restarts = 0;
+  // Called by rank 0 when nothing is left that could be refused; may be null.
+  std::function<void()> on_training;
 
   // Plans that generate or serve.
   std::string prompt;

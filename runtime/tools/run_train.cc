@@ -201,7 +201,7 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
         PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", *loss, evaluator.tokens())));
   }
   if (options.allow_non_finite || std::isfinite(*loss)) return RunEnd::kDone;
-  return NonFiniteError(absl::StrCat("the evaluation loss is ", *loss,
+  return NotFiniteError(absl::StrCat("the evaluation loss is ", *loss,
                                      ": the weights are not finite, or too large for what the plan computes in; "
                                      "compile it with --dtype f32, or look on with --allow-non-finite"));
 }
@@ -254,6 +254,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
                               static_cast<double>(session.arena().bytes()) * 1e-6));
+  if (options.on_training != nullptr) options.on_training();
   BOWLINE_ASSIGN_OR_RETURN(const bool all_done,
                            RunTrainLoop(loop, trainer, evaluator ? &*evaluator : nullptr, metrics ? &*metrics : nullptr,
                                         console, CatchStopSignals(), &agreement));

@@ -14,10 +14,8 @@
 
 namespace bowline {
 
-// The error of a run whose loss, gradient or state is not finite. Its code is kOutOfRange, which gives commands exit
-// code 4: such a run fails again when it is started again.
-inline absl::Status NonFiniteError(absl::string_view message) { return absl::OutOfRangeError(message); }
-inline bool IsNonFinite(const absl::Status& status) { return absl::IsOutOfRange(status); }
+// Whether it is a NotFiniteError.
+inline bool IsNotFinite(const absl::Status& status) { return absl::IsOutOfRange(status); }
 
 // The index of the first element that is infinite or NaN; nothing when all are finite, or are of a type without such
 // values. `bytes` are whole elements of a type of whole bytes, little-endian and anyhow aligned. As fast as memory is

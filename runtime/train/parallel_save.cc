@@ -79,8 +79,8 @@ absl::StatusOr<std::string> ParallelSave::CommitHere(const absl::Status& written
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(written));
   if (check_.allows()) {
     const absl::Status found =
-        agreement.AllOk(check_.found().empty() ? absl::OkStatus() : NonFiniteError(check_.found()));
-    if (!found.ok() && !IsNonFinite(found)) return found;
+        agreement.AllOk(check_.found().empty() ? absl::OkStatus() : NotFiniteError(check_.found()));
+    if (!found.ok() && !IsNotFinite(found)) return found;
     non_finite_ = std::string(found.message());
   }
   std::string path;

@@ -32,7 +32,7 @@ class ParallelSave {
   struct Options {
     // Begin copies what the rank stores, so that the states may change before Write.
     bool copies = false;
-    // Values that are not finite are noted and written. Without it they end the save: Begin with IsNonFinite
+    // Values that are not finite are noted and written. Without it they end the save: Begin with IsNotFinite
     // (non_finite.h) when it copies, else Write.
     bool allows_non_finite = false;
   };

@@ -30,7 +30,7 @@ absl::Status FiniteCheck::Visit(const CheckpointTensor& tensor, int64_t global, 
       absl::StrCat(tensor.role == CheckpointRole::kParameter ? "the parameter '" : "the optimizer's state '",
                    tensor.key, "' is not finite from element ",
                    DescribePlace(global + static_cast<int64_t>(*first), tensor.shape), " on");
-  if (!allows_) return NonFiniteError(what);
+  if (!allows_) return NotFiniteError(what);
   found_ = std::move(what);
   return absl::OkStatus();
 }

@@ -23,7 +23,7 @@ class FiniteCheck {
   // `allows`: such values are noted and no error.
   explicit FiniteCheck(bool allows) : allows_(allows) {}
 
-  // Looks at elements of `tensor`, of which the first has number `global` in the whole tensor. IsNonFinite
+  // Looks at elements of `tensor`, of which the first has number `global` in the whole tensor. IsNotFinite
   // (non_finite.h), naming tensor and element, for the first one that is not finite.
   absl::Status Visit(const CheckpointTensor& tensor, int64_t global, absl::Span<const uint8_t> bytes);
 

@@ -20,13 +20,13 @@ bool IsTime(int64_t step, int64_t every) { return every > 0 && step % every == 0
 absl::Status CheckFinite(int64_t step, const StepResult& result, const std::string& begin) {
   if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return absl::OkStatus();
   if (!begin.empty()) {
-    return NonFiniteError(absl::StrCat(
+    return NotFiniteError(absl::StrCat(
         "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
         ", before anything was trained: ", begin,
         " hold values that are not finite, or too large for what the plan "
         "computes in. Begin with other ones, compile the plan with --dtype f32, or look on with --allow-non-finite"));
   }
-  return NonFiniteError(absl::StrCat(
+  return NotFiniteError(absl::StrCat(
       "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
       "; the parameters are spoiled from here on. Train with a lower learning rate or more warm-up, resume from a "
       "checkpoint before this step, or look on with --allow-non-finite"));
@@ -137,7 +137,7 @@ class TrainLoop {
     if (metrics_ != nullptr) Remember(metrics_->WriteEvaluation(step, loss));
     observer_.OnEvaluation(step, loss);
     if (options_.allow_non_finite || std::isfinite(loss)) return;
-    Remember(NonFiniteError(absl::StrCat(where, ": the loss is ", loss,
+    Remember(NotFiniteError(absl::StrCat(where, ": the loss is ", loss,
                                          "; train with a lower learning rate or more warm-up from a checkpoint before "
                                          "this step, or look on with --allow-non-finite")));
   }
@@ -146,8 +146,8 @@ class TrainLoop {
     is_saved_ = true;
     if (options_.save_directory.empty()) return absl::OkStatus();
     absl::Status saved = saver_.Save(trainer_.Content(), in_background);
-    if (IsNonFinite(saved)) {
-      return NonFiniteError(absl::StrCat(
+    if (IsNotFinite(saved)) {
+      return NotFiniteError(absl::StrCat(
           saved.message(), "; it became so after step ", last_saved_,
           ". Go on from a checkpoint before it with a lower learning rate, or write it with --allow-non-finite"));
     }

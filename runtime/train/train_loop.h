@@ -45,7 +45,7 @@ class TrainObserver {
 // loop likewise, and then with their error. Every rank of a run calls this with the same options and an `agreement`:
 // `stop` or an error on any of them ends all after the same step, and they save together.
 //
-// `evaluator` and `metrics` may be null. Returns whether all steps and evaluations are done. IsNonFinite
+// `evaluator` and `metrics` may be null. Returns whether all steps and evaluations are done. IsNotFinite
 // (non_finite.h), naming the step, when a loss or the gradient is not finite; kInternal for a fault at run time. Other
 // errors name their origin.
 absl::StatusOr<bool> RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator,

@@ -260,7 +260,7 @@ TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
   for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\xff';
   WriteWholeFile(file, bytes);
   const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 9 --weights $D/s");
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("before anything was trained: the weights in '"), HasSubstr("/s' hold"),
                                     Not(HasSubstr("learning rate"))));
 }
@@ -419,7 +419,7 @@ TEST_F(BowlineRunTest, ALossThatIsNoNumberNamesItsStep) {
   Write("steep.plan", ToyTrainPlan(steep));
   const std::string run = "$D/steep.plan --data $D/d.bin --steps 9 --metrics $D/m --save $D/s ";
   const Outcome outcome = Run(run);
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, ::testing::ContainsRegex("error: step [0-9]+: the loss is "));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "s/latest"));
   const Outcome allowed = Run(run + "--allow-non-finite");

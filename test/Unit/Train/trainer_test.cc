@@ -418,7 +418,7 @@ TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
       EXPECT_EQ(status, absl::OkStatus());
       EXPECT_EQ(run.trainer->steps_done(), 8);
     } else {
-      EXPECT_TRUE(IsNonFinite(status));
+      EXPECT_EQ(ExitCode(status), kNotFiniteExitCode);
       EXPECT_LT(run.trainer->steps_done(), 8);
       EXPECT_THAT(std::string(status.message()),
                   AllOf(HasSubstr(absl::StrCat("step ", run.trainer->steps_done(), ": the loss is ")),
