@@ -46,7 +46,7 @@ class DataTest(tools.ToolTest):
         cls.addClassCleanup(shutil.rmtree, cls.plan_folder, ignore_errors=True)
 
     def plan(self, batch, mesh="", *flags):
-        path = self.plan_folder / f"{batch}-{mesh}.plan"
+        path = self.plan_folder / ("-".join(map(str, (batch, mesh, *flags))) + ".plan")
         if not path.exists():
             tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "train", "--batch", batch, "--seq", SEQ,
                           "--lr", "0.01", *tools.ONE_THREAD, *(["--mesh", mesh] if mesh else []),
@@ -110,6 +110,10 @@ class Tail(DataTest):
                     self.assertAlmostEqual(loss(plan, data), expected, delta=tolerance)
                     # The same samples, of which each has a file of its own.
                     self.assertAlmostEqual(loss(plan, *files), expected, delta=tolerance)
+        # Two runs at a time, whose results must not be mixed up.
+        for mesh in ("", "dp=2"):
+            plan = self.plan(8, mesh, "--runs-in-flight", 2)
+            self.assertAlmostEqual(loss(plan, data), expected, delta=tolerance)
         out = tools.succeed("bowline-run", self.plan(4, "dp=2"), "--eval-data", data, "--weights", weights, "--nproc", 2)
         self.assertRegex(out.decode(), rf"^evaluation loss [0-9.]+ over {SAMPLES * SEQ} tokens\n$")
 
