@@ -661,6 +661,19 @@ class TwoHosts(FailureTest):
             ip("-n", name, "link", "set", "link0", "up")
         return names, lambda: ip("-n", names[0], "link", "set", "link0", "down")
 
+    def test_rank_zero_that_is_told_localhost(self):
+        names, _ = self.hosts()
+        run = [self.plan("tp=2"), "--data", tools.TOKENS, "--steps", 3]
+        for address in ("localhost", "127.0.0.1"):
+            metrics = self.folder / f"{address}.jsonl"
+            processes = [self.begin(*run, "--metrics", metrics, env=torchrun(rank, 2, 29500, host),
+                                    before=["ip", "netns", "exec", names[rank]])
+                         for rank, host in enumerate((address, "10.77.1.1"))]
+            for process in processes:
+                done = self.finish(process)
+                self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(tools.metrics_of(metrics), self.train(self.plan("tp=2")))
+
     def test_ranks_that_are_cut_off(self):
         names, cut = self.hosts()
         processes = self.started(4, "--timeout", 2, envs=lambda rank: torchrun(rank, 4, 29500, "10.77.1.1"),
