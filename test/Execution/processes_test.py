@@ -601,6 +601,7 @@ class Restarts(FailureTest):
         save = ["--steps", 20, "--save", self.folder / "s", "--nproc", 2, "--restarts", 3]
         done = self.run_plan(steep, "--data", tools.TOKENS, *save)
         self.assertEqual(done.code, 4, done.err)
+        self.assertIn("bowline-run: note: without --save-every nothing is saved before the last step", done.err)
         self.assertRegex(done.err, r"bowline-run: error: (rank \d gave up: )?step \d+: the loss is ")
         self.assertIn("bowline-run: note: not restarted: ", done.err)
         done = self.run_plan(self.plan("tp=2"), "--data", self.folder / "no-such.bin", *save)
