@@ -140,6 +140,9 @@ absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int 
   BOWLINE_RETURN_IF_ERROR(ChooseRun(plan, options, modes).status());
   if (options.nproc > 0) BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
   const SpawnOptions spawn = {kTool, options.nproc, Without({"--nproc", "--restarts"}, argc, argv)};
+  if (options.restarts > 0 && options.save_every == 0) {
+    Note(options, "without --save-every nothing is saved before the last step, so each restart begins as this command");
+  }
   if (options.restarts > 0) return SpawnWithRestarts(spawn, RestartsOf(options, argc, argv));
   BOWLINE_ASSIGN_OR_RETURN(const SpawnEnd end, SpawnOnce(spawn));
   return EndAs(end);

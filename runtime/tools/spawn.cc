@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -303,6 +304,7 @@ void Spawner::PassOn(int signal) {
 }
 
 void Spawner::Reap() {
+  std::vector<std::pair<int, int>> ends;  // rank and status
   for (size_t rank = 0; rank < children_.size(); ++rank) {
     Child& child = children_[rank];
     int status = 0;
@@ -313,10 +315,13 @@ void Spawner::Reap() {
         child.stopped = false;
       } else {
         child.ended = true;
-        NoteEnd(static_cast<int>(rank), status);
+        ends.emplace_back(static_cast<int>(rank), status);
       }
     }
   }
+  // Of several at once, ranks that were killed are the cause why others exit.
+  std::stable_partition(ends.begin(), ends.end(), [](const auto& end) { return WIFSIGNALED(end.second); });
+  for (const auto& [rank, status] : ends) NoteEnd(rank, status);
 }
 
 void Spawner::NoteStop(int rank, int signal) {

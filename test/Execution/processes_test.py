@@ -634,6 +634,7 @@ class Restarts(FailureTest):
         save = ["--steps", 20, "--save", self.folder / "s", "--nproc", 2, "--restarts", 3]
         done = self.run_plan(steep, "--data", tools.TOKENS, *save)
         self.assertEqual(done.code, 4, done.err)
+        self.assertIn("bowline-run: note: without --save-every nothing is saved before the last step", done.err)
         self.assertRegex(done.err, r"bowline-run: error: (rank \d gave up: )?step \d+: the loss is ")
         self.assertIn("bowline-run: note: not restarted: ", done.err)
         done = self.run_plan(self.plan("tp=2"), "--data", self.folder / "no-such.bin", *save)
@@ -693,6 +694,19 @@ class TwoHosts(FailureTest):
             ip("-n", name, "addr", "add", f"10.77.1.{host + 1}/24", "dev", "link0")
             ip("-n", name, "link", "set", "link0", "up")
         return names, lambda: ip("-n", names[0], "link", "set", "link0", "down")
+
+    def test_rank_zero_that_is_told_localhost(self):
+        names, _ = self.hosts()
+        run = [self.plan("tp=2"), "--data", tools.TOKENS, "--steps", 3]
+        for address in ("localhost", "127.0.0.1"):
+            metrics = self.folder / f"{address}.jsonl"
+            processes = [self.begin(*run, "--metrics", metrics, env=torchrun(rank, 2, 29500, host),
+                                    before=["ip", "netns", "exec", names[rank]])
+                         for rank, host in enumerate((address, "10.77.1.1"))]
+            for process in processes:
+                done = self.finish(process)
+                self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(tools.metrics_of(metrics), self.train(self.plan("tp=2")))
 
     def test_ranks_that_are_cut_off(self):
         names, cut = self.hosts()

@@ -122,7 +122,7 @@ std::vector<pid_t> ChildrenOf(pid_t process) {
 }
 
 TEST_F(BowlineRunKillTest, RestartedAgainAndAgainItGivesTheMetricsOfOneRun) {
-  constexpr int64_t kSteps = 80;
+  constexpr int64_t kSteps = 40;
   ASSERT_EQ(Wait(Start(TrainArguments(kSteps, "whole", "whole.jsonl"))), 0);
   std::mt19937 random(TestSeed());
   // As above: the run has to be killed at least once.
@@ -144,8 +144,8 @@ TEST_F(BowlineRunKillTest, RestartedAgainAndAgainItGivesTheMetricsOfOneRun) {
   }
   EXPECT_EQ(TimelessMetrics("whole.jsonl").size(), static_cast<size_t>(kSteps + kSteps / 7));
   EXPECT_EQ(TimelessMetrics("whole.jsonl"), TimelessMetrics("killed.jsonl"));
-  EXPECT_EQ(ReadWholeFile(directory_ / "whole/step-00000080/model.safetensors"),
-            ReadWholeFile(directory_ / "killed/step-00000080/model.safetensors"));
+  EXPECT_EQ(ReadWholeFile(directory_ / "whole/step-00000040/model.safetensors"),
+            ReadWholeFile(directory_ / "killed/step-00000040/model.safetensors"));
 }
 
 TEST_F(BowlineRunKillTest, RestartsEndWithTheSignalThatStopsTheRun) {
