@@ -207,7 +207,7 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
                                                              int64_t microbatches, std::vector<std::string> &remarks) {
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
   remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
-  BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model).status());
+  BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model, &remarks).status());
   hf::ImportOptions import;
   switch (options.mode) {
   case CompileMode::Train:
@@ -457,6 +457,9 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
     return compileDirectory(context, options);
   OwningOpRef<ModuleOp> module;
   {
+    // MLIR opens the file its own way, and says of one that is not there that it is not.
+    if (absl::Status status = MappedFile::Open(options.model).status(); !status.ok() && !absl::IsNotFound(status))
+      return status;
     DiagnosticCollector diagnostics(&context);
     module = parseSourceFile<ModuleOp>(options.model, &context);
     if (!module)

@@ -51,6 +51,16 @@ static absl::Status checkTensor(const Parameter &parameter, const Entry &entry) 
       DescribeTensor(tensor.type, parameter.shape), "; use the config.json that belongs to these weights"));
 }
 
+/// Refuses a parameter that the index lists in a shard that does not have it.
+static absl::Status checkListed(const SafetensorsDirectory &weights, const Parameter &parameter) {
+  for (absl::string_view name : {absl::string_view(parameter.key), LegacyWeightKey(parameter.key)})
+    if (std::string why = weights.DescribeMissing(name); !why.empty())
+      return absl::FailedPreconditionError(absl::StrCat("the model needs tensor '", name, "' (",
+                                                        DescribeTensor(ElementType::kF32, parameter.shape), "), ", why,
+                                                        "; fetch the shard and its index again"));
+  return absl::OkStatus();
+}
+
 static absl::Status checkGguf(const ModelConfig &config, const std::string &path) {
   BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(path));
   std::map<absl::string_view, const GgufModel::Tensor *> tensors;
@@ -75,7 +85,8 @@ static absl::Status checkGguf(const ModelConfig &config, const std::string &path
       config.family->name, " model and would be ignored; use another model"));
 }
 
-absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const std::string &directory) {
+absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const std::string &directory,
+                                               std::vector<std::string> *remarks) {
   if (IsGgufPath(directory)) {
     BOWLINE_RETURN_IF_ERROR(checkGguf(config, directory));
     return WeightsOnDisk::Match;
@@ -89,10 +100,12 @@ absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const 
     const Entry *entry = weights.Find(parameter.key);
     if (absl::string_view legacy = LegacyWeightKey(parameter.key); !entry && !legacy.empty())
       entry = weights.Find(legacy);
-    if (!entry)
+    if (!entry) {
+      BOWLINE_RETURN_IF_ERROR(checkListed(weights, parameter));
       return absl::FailedPreconditionError(absl::StrCat(
           placeOf(weights, directory), ": no tensor '", parameter.key, "', which config.json asks for as ",
           DescribeTensor(ElementType::kF32, parameter.shape), "; use the config.json that belongs to these weights"));
+    }
     BOWLINE_RETURN_IF_ERROR(checkTensor(parameter, *entry));
     expected.insert(entry->tensor->name);
   }
@@ -103,5 +116,8 @@ absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const 
           "'", entry.file->path(), "': tensor '", name, "' (", DescribeTensor(entry.tensor->type, entry.tensor->shape),
           ") belongs to no parameter of this ", config.family->name,
           " model and would be ignored; use the config.json that belongs to these weights, or remove the tensor"));
+  if (remarks)
+    for (const auto &[name, shard] : weights.missing())
+      remarks->push_back(absl::StrCat("this model does not need tensor '", name, "', ", weights.DescribeMissing(name)));
   return WeightsOnDisk::Match;
 }

@@ -12,6 +12,7 @@
 #include "frontends/hf/ModelConfig.h"
 
 #include <string>
+#include <vector>
 
 namespace bowline::hf {
 
@@ -21,11 +22,14 @@ enum class WeightsOnDisk { None, Match };
 ///
 /// None: the directory has neither model.safetensors nor an index of shards, which is fine for training from scratch.
 /// Match: every parameter is there once, with its shape and as F32, F16 or BF16, and nothing else is there except
-/// harmless buffers. The tensor of a GPT-2 parameter may be named without "transformer." (runtime/base/weight_key.h).
+/// harmless buffers; \p remarks, if not null, get a sentence for each tensor of the index that no shard has and the
+/// model does not need. The tensor of a GPT-2 parameter may be named without "transformer."
+/// (runtime/base/weight_key.h).
 ///
 /// Errors name the tensor, the file, what was found and what was expected: kFailedPrecondition where weights and
 /// configuration disagree, and what SafetensorsDirectory::Open returns for files that are broken themselves.
-absl::StatusOr<WeightsOnDisk> checkWeights(const ModelConfig &config, const std::string &directory);
+absl::StatusOr<WeightsOnDisk> checkWeights(const ModelConfig &config, const std::string &directory,
+                                           std::vector<std::string> *remarks = nullptr);
 
 } // namespace bowline::hf
 

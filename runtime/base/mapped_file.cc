@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "runtime/base/file_descriptor.h"
+#include "runtime/base/lfs_pointer.h"
 #include "runtime/base/mapping_faults.h"
 
 namespace bowline {
@@ -33,6 +34,7 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, Access acce
   if (access == Access::kRandom) ::madvise(address, size, MADV_RANDOM);
   MappedFile mapped(path, {static_cast<const uint8_t*>(address), size});
   AddMapping(mapped.bytes(), path);
+  BOWLINE_RETURN_IF_ERROR(RefuseLfsPointer(path, mapped.bytes()));
   return mapped;
 }
 

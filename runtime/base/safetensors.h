@@ -79,8 +79,8 @@ class SafetensorsFile {
 // names.
 class SafetensorsDirectory {
  public:
-  // kNotFound when the directory holds neither. Every tensor of the index must be in the shard that it names, and every
-  // tensor of a shard in the index.
+  // kNotFound when the directory holds neither. Every tensor of a shard must be in the index, which names its shard. A
+  // tensor of the index that no shard has is one of missing(), for transformers loads what shards have.
   static absl::StatusOr<SafetensorsDirectory> Open(const std::string& directory);
 
   struct Entry {
@@ -94,6 +94,12 @@ class SafetensorsDirectory {
   const Entry* Find(absl::string_view name) const;
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
 
+  // The paths of shards that the index names for tensors that they do not have, by the names of these.
+  const std::map<std::string, std::string, std::less<>>& missing() const { return missing_; }
+  // "which 'DIR/model.safetensors.index.json' lists in 'DIR/SHARD', but that shard does not have it"; empty for a
+  // tensor that is not one of missing().
+  std::string DescribeMissing(absl::string_view name) const;
+
  private:
   SafetensorsDirectory() = default;
   absl::Status AddFile(const std::string& path);
@@ -101,6 +107,8 @@ class SafetensorsDirectory {
 
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, Entry, std::less<>> tensors_;
+  std::string index_path_;  // empty for one file
+  std::map<std::string, std::string, std::less<>> missing_;
 };
 
 }  // namespace bowline

@@ -63,6 +63,7 @@ absl::Status SafetensorsDirectory::OpenShards(const std::string& directory, cons
   const auto error = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat("'", index_path, "': ", what));
   };
+  index_path_ = index_path;
   BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json index, ReadJsonFile(index_path));
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (map == index.end() || !map->is_object()) {
@@ -84,9 +85,12 @@ absl::Status SafetensorsDirectory::OpenShards(const std::string& directory, cons
       BOWLINE_RETURN_IF_ERROR(AddFile(path));
       opened->second = files_.back().get();
     }
-    if (opened->second->Find(name) == nullptr) {
-      return error(absl::StrCat("tensor '", name, "' should be in '", shard_name,
-                                "' but is not there; index and shards are of different models"));
+    if (opened->second->Find(name) == nullptr) missing_[name] = opened->second->path();
+  }
+  for (const auto& [name, shard] : missing_) {
+    if (const Entry* entry = Find(name); entry != nullptr) {
+      return error(absl::StrCat("tensor '", name, "' should be in '", shard, "' but is in '", entry->file->path(),
+                                "'; correct the index, or fetch index and shards again"));
     }
   }
   for (const auto& [name, entry] : tensors_) {
@@ -96,6 +100,12 @@ absl::Status SafetensorsDirectory::OpenShards(const std::string& directory, cons
     }
   }
   return absl::OkStatus();
+}
+
+std::string SafetensorsDirectory::DescribeMissing(absl::string_view name) const {
+  const auto found = missing_.find(name);
+  if (found == missing_.end() || name.empty()) return "";
+  return absl::StrCat("which '", index_path_, "' lists in '", found->second, "', but that shard does not have it");
 }
 
 const SafetensorsDirectory::Entry* SafetensorsDirectory::Find(absl::string_view name) const {

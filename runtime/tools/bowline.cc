@@ -15,10 +15,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "bowline_version.h"
-#include "runtime/base/edit_distance.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/find_tool.h"
 #include "runtime/tools/tool_support.h"
+#include "runtime/tools/unknown_words.h"
 
 namespace bowline {
 namespace {
@@ -62,13 +62,19 @@ std::string HelpText(const std::map<std::string, std::string>& tools) {
 }
 
 absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, std::string>& tools) {
-  if (tools.empty()) {
+  const bool is_flag = verb[0] == '-';
+  if (tools.empty() && !is_flag) {
     return absl::InvalidArgumentError(
         absl::StrCat("no tool for '", verb, "': no file named bowline-VERB is beside this executable or on PATH; ",
                      "build them with 'make build'"));
   }
-  const auto nearest = FindNearest(verb, tools, [](const auto& tool) { return tool.first; });
-  return absl::InvalidArgumentError(absl::StrCat("unknown verb '", verb, "'; the nearest one is '", nearest->first,
+  std::vector<std::string> words = {is_flag ? "--help" : "help"};
+  if (is_flag) words.emplace_back("--version");
+  for (const auto& [name, path] : tools) {
+    if (!is_flag) words.push_back(name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown ", is_flag ? "flag" : "verb", " '", verb.substr(0, 200),
+                                                 "'; the nearest one is '", NearestWord(verb, words),
                                                  "', and 'bowline help' lists all"));
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
+#include "runtime/tools/unknown_words.h"
 
 namespace bowline {
 namespace {
@@ -55,9 +56,12 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     }
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
+    const std::string unknown = DescribeUnknownWord(app);
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    absl::FPrintF(stderr, "%s: error: %s%s\nRun with --help for more information.\n", tool, error.what(),
-                  has_extras ? RepeatHint(app) : "");
+    absl::FPrintF(stderr, "%s: error: %s%s
+Run with --help for more information.
+", tool,
+                  unknown.empty() ? error.what() : unknown, has_extras && unknown.empty() ? RepeatHint(app) : "");
     *exit_code = 1;
     return false;
   }

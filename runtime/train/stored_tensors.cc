@@ -34,6 +34,9 @@ class WholeTensors : public StoredTensors {
                                                                           SizeOf(tensor.type));
   }
   bool KeepsBytes() const override { return true; }
+  std::string DescribeMissing(absl::string_view key) const override {
+    return directory_ == nullptr ? "" : directory_->DescribeMissing(key);
+  }
 
  private:
   void Add(const SafetensorsFile& file, const SafetensorsTensor& tensor) {

@@ -79,6 +79,12 @@ const StoredTensors::Tensor* FindParameter(const StoredTensors& weights, absl::s
   return weights.Find(LegacyWeightKey(key));
 }
 
+// Why the tensor of a parameter is not in the shard that an index names; empty where no index does.
+std::string DescribeMissing(const StoredTensors& weights, absl::string_view key) {
+  std::string why = weights.DescribeMissing(key);
+  return why.empty() ? weights.DescribeMissing(LegacyWeightKey(key)) : why;
+}
+
 struct Match {
   const CheckpointTensor* target;
   const StoredTensors::Tensor* source;
@@ -102,7 +108,9 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
     const StoredTensors::Tensor* source = FindParameter(*weights, target.key);
     const std::string needs = absl::StrCat("the plan needs ", DescribeTensor(target.type, target.shape));
     if (source == nullptr) {
-      if (is_first) problems.push_back(absl::StrCat("'", target.key, "' is missing; ", needs));
+      if (!is_first) continue;
+      const std::string why = DescribeMissing(*weights, target.key);
+      problems.push_back(absl::StrCat("'", target.key, "'", why.empty() ? " is missing" : ", ", why, "; ", needs));
       continue;
     }
     used.insert(source->key);

@@ -226,6 +226,64 @@ class BadInput(tools.ToolTest):
         self.refuse(("-o -", "standard output"), "bowline-translate", "--mlir-to-plan", self.folder / "memory.mlir",
                     "-o", "-")
 
+    def test_git_lfs_pointers(self):
+        """A file that `git clone` left as a pointer is named as such by everything that opens it."""
+        pointer = (b"version https://git-lfs.github.com/spec/v1\n"
+                   b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 168696\n")
+
+        def place(name):
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(pointer)
+            return path
+
+        def refuse(path, name, *arguments):
+            self.refuse((f"'{path}' is a Git LFS pointer, not the file itself", "run `git lfs pull`"), name, *arguments)
+
+        plan, model = self.folder / "x.plan", self.model("model", {})
+        sizes, out = ["--batch", 2, "--seq", 5], ["-o", self.folder / "y.plan"]
+        tools.compile_train(MODEL, plan)
+        run = ["bowline-run", plan, "--steps", 1]
+        weights = place("model/model.safetensors")
+        refuse(weights, "bowline-compile", model, *sizes, *out)
+        refuse(weights, *run, "--data", tools.TOKENS, "--weights", model)
+        weights.unlink()
+        index = place("model/model.safetensors.index.json")
+        refuse(index, "bowline-compile", model, *sizes, *out)
+        index.write_text('{"weight_map": {"lm_head.weight": "1.safetensors"}}')
+        refuse(place("model/1.safetensors"), "bowline-compile", model, *sizes, *out)
+        index.unlink()
+        refuse(place("model/config.json"), "bowline-compile", model, *sizes, *out)
+        refuse(place("x.gguf"), "bowline-compile", self.folder / "x.gguf", "--mode", "serve", *out)
+        refuse(place("x.mlir"), "bowline-compile", self.folder / "x.mlir", *out)
+        refuse(place("s.mlir"), "bowline-compile", tools.MODELS / MODEL, *sizes, "--strategy", self.folder / "s.mlir", *out)
+        for name in ("tokens.bin", "tokens.npy", "tokens.idx"):
+            refuse(place(name), *run, "--data", self.folder / name)
+        refuse(place("tokenizer/tokenizer.json"), "bowline-data", "tokenize", CONFIG, "--tokenizer",
+               self.folder / "tokenizer", *out)
+        refuse(place("p.plan"), "bowline-run", self.folder / "p.plan", "--data", tools.TOKENS, "--steps", 1)
+
+    def test_unknown_flags_and_commands(self):
+        for wrong, nearest, command in (
+                ("--batchh", "--batch", ("bowline-compile", tools.MODELS / MODEL, "--batchh", 4, "--seq", 5)),
+                ("--batchh", "--batch", ("bowline-compile", "--batchh=4")),
+                ("--mico", "--mode", ("bowline-compile", "--mico")),
+                ("--micro", "--microbatches", ("bowline-compile", "--micro", 2, tools.MODELS / MODEL)),
+                ("--codegen", "--no-codegen", ("bowline-compile", "--codegen")),
+                ("--target-cpuu", "--target-cpu", ("bowline-compile", "--target-cpuu", "x86-64-v3")),
+                ("--sav", "--save", ("bowline-run", "x.plan", "--sav", "here")),
+                ("--prot", "--port", ("bowline-serve", "x.plan", "--prot", 80)),
+                ("--jsn", "--json", ("bowline-check", "x.plan", "--jsn")),
+                ("--memroy", "--memory", ("bowline-inspect", "--memroy")),
+                ("--plan-to-mlri", "--plan-to-mlir", ("bowline-translate", "--plan-to-mlri", "x.plan")),
+                ("--tokeniser", "--tokenizer", ("bowline-data", "tokenize", "x", "--tokeniser", "bytes"))):
+            self.refuse(f"unknown flag '{wrong}'; the nearest one is '{nearest}'\n", *command)
+        self.refuse("unknown command 'tokenise'; the nearest one is 'tokenize'", "bowline-data", "tokenise", "x")
+        # What LLVM's library reads, it corrects itself.
+        done = tools.start("bowline-opt", "--mlir-timming")
+        self.assertIn(b"Did you mean '--mlir-timing'?", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
     def test_a_pass_that_changes_the_program_fails_a_check(self):
         program = self.folder / "x.mlir"
         program.write_text("graph.func @step(%x: tensor<3xf32>) -> tensor<3xf32> {\n  graph.return %x : tensor<3xf32>\n}\n"

@@ -90,6 +90,13 @@ class BowlineDispatchTest(unittest.TestCase):
             self.assertEqual(result.stderr, f"bowline: error: unknown verb '{wrong}'; the nearest one is '{nearest}', "
                              "and 'bowline help' lists all\n")
 
+    def test_unknown_flag_names_the_nearest(self):
+        self.tool(self.home, "run", "")
+        for wrong, nearest in (("--versoin", "--version"), ("--hlep", "--help")):
+            result = self.run_bowline(wrong)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"unknown flag '{wrong}'; the nearest one is '{nearest}'", result.stderr)
+
     def test_verb_is_no_path(self):
         self.tool(self.home, "run", "")
         (self.home / "bowline-x").mkdir()

@@ -74,6 +74,29 @@ TEST(MappedFileTest, ATruncatedFileIsNamed) {
   EXPECT_EXIT(ReadTruncated(long_name, {long_name}), ::testing::ExitedWithCode(3), "nnn' cannot be read any more");
 }
 
+TEST(MappedFileTest, GitLfsPointersAreNamed) {
+  const TempDirectory directory;
+  const std::string rest =
+      "\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+  const auto open = [&](const std::string& content) {
+    WriteWholeFile(directory / "model.safetensors", content);
+    return MappedFile::Open(directory / "model.safetensors").status();
+  };
+  for (const char* version : {"version https://git-lfs.github.com/spec/v1", "version https://hawser.github.com/spec/v1",
+                              "version https://git-lfs.github.com/spec/v1\r"}) {
+    const absl::Status status = open(version + rest);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("model.safetensors' is a Git LFS pointer, not the file itself; run `git lfs pull`"));
+  }
+  EXPECT_FALSE(open("version https://git-lfs.github.com/spec/v1").ok());
+  // Texts about pointers are none.
+  for (const std::string& text : {"# version https://git-lfs.github.com/spec/v1" + rest, "version 1" + rest,
+                                  "version https://git-lfs.github.com/spec/v1" + rest + std::string(1024, 'x')}) {
+    EXPECT_TRUE(open(text).ok()) << text;
+  }
+}
+
 TEST(MappedFileTest, WhatIsNoRegularFileIsRefused) {
   const TempDirectory directory;
   const auto missing = MappedFile::Open(directory / "none").status();

@@ -79,10 +79,26 @@ TEST_F(SafetensorsDirectoryTest, MissingShard) {
   EXPECT_THAT(Error(), HasSubstr("names the shard '1.safetensors', which is not there"));
 }
 
+TEST_F(SafetensorsDirectoryTest, WhatTheIndexAloneHasIsMissing) {
+  Write("1.safetensors", {"a"});
+  Write("2.safetensors", {"c"});
+  WriteIndex(R"({"weight_map":{"a":"1.safetensors","b":"1.safetensors","c":"2.safetensors","d":"2.safetensors"}})");
+  const auto weights = SafetensorsDirectory::Open(directory_.path());
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_EQ(weights->tensors().size(), 2u);
+  EXPECT_EQ(weights->Find("b"), nullptr);
+  EXPECT_EQ(weights->missing().size(), 2u);
+  EXPECT_EQ(weights->DescribeMissing("d"),
+            absl::StrCat("which '", directory_ / "model.safetensors.index.json", "' lists in '",
+                         directory_ / "2.safetensors", "', but that shard does not have it"));
+  for (const char* name : {"a", "e", ""}) EXPECT_EQ(weights->DescribeMissing(name), "") << name;
+}
+
 TEST_F(SafetensorsDirectoryTest, IndexAndShardsDisagree) {
   Write("1.safetensors", {"a"});
-  WriteIndex(R"({"weight_map":{"a":"1.safetensors","b":"1.safetensors"}})");
-  EXPECT_THAT(Error(), HasSubstr("tensor 'b' should be in '1.safetensors' but is not there"));
+  Write("2.safetensors", {"b"});
+  WriteIndex(R"({"weight_map":{"a":"2.safetensors","b":"1.safetensors"}})");
+  EXPECT_THAT(Error(), HasSubstr("1.safetensors'; correct the index"));
   Write("1.safetensors", {"a", "c"});
   WriteIndex(R"({"weight_map":{"a":"1.safetensors"}})");
   EXPECT_THAT(Error(), HasSubstr("does not name the tensor 'c'"));

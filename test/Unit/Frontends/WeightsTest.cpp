@@ -209,6 +209,23 @@ TEST(Weights, Shards) {
   absl::StatusOr<WeightsOnDisk> found = checkWeights(config, directory.path());
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, WeightsOnDisk::Match);
+
+  // An index may list what no shard has, unless the model needs it.
+  std::string first = "model-00001-of-00002.safetensors", index = directory / "model.safetensors.index.json";
+  WriteWholeFile(index, "{\"weight_map\": {" + map + ", \"v_head.weight\": \"" + first + "\"}}");
+  std::vector<std::string> remarks;
+  ASSERT_TRUE(checkWeights(config, directory.path(), &remarks).ok());
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0], "this model does not need tensor 'v_head.weight', which '" + index + "' lists in '" +
+                            (directory / first) + "', but that shard does not have it");
+  std::vector<SafetensorsSpec> mine;
+  for (size_t i = 2; i < specs.size(); i += 2)
+    mine.push_back(specs[i]);
+  writeZeros(directory / first, mine);
+  absl::Status status = checkWeights(config, directory.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the model needs tensor '" + specs[0].name + "' (F32 ["));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("which '" + index + "' lists in '" + (directory / first) + "'"));
 }
 
 TEST(Weights, NoneAndBroken) {

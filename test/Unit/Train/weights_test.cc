@@ -163,6 +163,24 @@ TEST(WeightsTest, WhatAModelHasAndThePlanDoesNotIsRefused) {
   }
 }
 
+TEST(WeightsTest, AParameterThatTheIndexAloneHasIsNamed) {
+  const TempDirectory directory;
+  const auto session = SessionOf("{}", "{}", "{}");
+  WriteWeights(directory / "1.safetensors",
+               {{"w", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, ExactValues(15))}});
+  WriteWholeFile(directory / "model.safetensors.index.json",
+                 R"({"weight_map": {"w": "1.safetensors", "head": "1.safetensors"}})");
+  const auto loaded = LoadWeights(*session, directory.path());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  WriteWeights(directory / "1.safetensors",
+               {{"head", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, ExactValues(15))}});
+  const absl::Status status = LoadWeights(*session, directory.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("'w', which '"), HasSubstr("index.json' lists in '"),
+                    HasSubstr("1.safetensors', but that"), HasSubstr("; the plan needs F32 [3, 5]")));
+}
+
 TEST(WeightsTest, TheHeadOfATiedModelIsItsEmbedding) {
   const auto session = SessionOf("{}", "{}", R"({"lm_head.weight": "w"})");
   const std::vector<float> values = ExactValues(15);

@@ -1,0 +1,71 @@
+#include "runtime/tools/unknown_words.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/edit_distance.h"
+
+namespace bowline {
+namespace {
+
+// "--batch", "-o": what `app` and its option groups take.
+void AddFlags(const CLI::App& app, std::vector<std::string>& flags) {
+  for (const CLI::App* group : app.get_subcommands({})) {
+    if (group->get_name().empty()) AddFlags(*group, flags);
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back(absl::StrCat("--", name));
+    for (const std::string& name : option->get_snames()) flags.push_back(absl::StrCat("-", name));
+  }
+}
+
+std::string DescribeUnknownFlag(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> flags;
+  AddFlags(app, flags);
+  if (flags.empty()) return "";
+  const std::string name = word.substr(0, word.find('='));
+  return absl::StrCat("unknown flag '", name.substr(0, 200), "'; the nearest one is '", NearestWord(name, flags), "'");
+}
+
+std::string DescribeUnknownCommand(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (!command->get_name().empty()) commands.push_back(command->get_name());
+  }
+  if (commands.empty()) return "";
+  return absl::StrCat("unknown command '", word.substr(0, 200), "'; the nearest one is '", NearestWord(word, commands),
+                      "'");
+}
+
+bool IsFlag(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && word != "--" && !absl::ascii_isdigit(word[1]) && word[1] != '.';
+}
+
+}  // namespace
+
+const std::string& NearestWord(absl::string_view word, const std::vector<std::string>& words) {
+  // Of two characters or a dash and one, everything begins so.
+  constexpr size_t kLeastPrefix = 4;
+  if (word.size() >= kLeastPrefix) {
+    const auto longer = std::find_if(words.begin(), words.end(),
+                                     [&](const std::string& known) { return absl::StartsWith(known, word); });
+    if (longer != words.end()) return *longer;
+  }
+  return *FindNearest(std::string_view(word.data(), word.size()), words);
+}
+
+std::string DescribeUnknownWord(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (std::string inside = DescribeUnknownWord(*command); !inside.empty()) return inside;
+  }
+  const std::vector<std::string> words = app.remaining();
+  const auto flag = std::find_if(words.begin(), words.end(), IsFlag);
+  if (flag != words.end()) return DescribeUnknownFlag(app, *flag);
+  if (words.empty() || !app.get_subcommands().empty()) return "";
+  return DescribeUnknownCommand(app, words.front());
+}
+
+}  // namespace bowline

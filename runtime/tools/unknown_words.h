@@ -1,0 +1,25 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_UNKNOWN_WORDS_H_
+#define BOWLINE_RUNTIME_TOOLS_UNKNOWN_WORDS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace CLI {
+class App;
+}
+
+namespace bowline {
+
+// The one of `words`, which is not empty, that somebody who wrote `word` probably meant: the first that begins with it,
+// else the nearest by its edits.
+const std::string& NearestWord(absl::string_view word, const std::vector<std::string>& words);
+
+// What is wrong with the first word of a parsed command line that is no flag and no command of `app`, or of the command
+// that was chosen, and which one is nearest; empty where nothing is left over but values.
+std::string DescribeUnknownWord(const CLI::App& app);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_UNKNOWN_WORDS_H_
