@@ -58,9 +58,7 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
     const std::string unknown = DescribeUnknownWord(app);
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    absl::FPrintF(stderr, "%s: error: %s%s
-Run with --help for more information.
-", tool,
+    absl::FPrintF(stderr, "%s: error: %s%s\nRun with --help for more information.\n", tool,
                   unknown.empty() ? error.what() : unknown, has_extras && unknown.empty() ? RepeatHint(app) : "");
     *exit_code = 1;
     return false;
