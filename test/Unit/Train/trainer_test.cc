@@ -5,22 +5,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <optional>
 #include <random>
+#include <tuple>
 
 #include "runtime/base/safetensors.h"
 #include "runtime/train/evaluator.h"
-#include "runtime/train/non_finite.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/train_loop.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/token_files.h"
-#include "test/Unit/Train/toy_plan.h"
+#include "test/Unit/Train/toy_run.h"
 
 namespace bowline {
 namespace {
@@ -28,37 +26,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// A data set with its file in memory.
-struct ToyData {
-  ToyData(int64_t count, int64_t vocabulary, uint32_t seed)
-      : tokens(RandomTokens(count, vocabulary, seed)), file(LlmcFile(tokens)) {
-    auto opened = TokenDatasetFromBytes(AsBytes(file), "toy.bin", {.vocabulary = vocabulary});
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    dataset = *std::move(opened);
-  }
-  std::vector<uint16_t> tokens;
-  std::string file;
-  std::unique_ptr<TokenDataset> dataset;
-};
-
-// A new run, its state initialised.
-struct ToyRun {
-  ToyRun(const ToyShape& shape, const ToyData& data, DataOrder order = DataOrder::kSequential)
-      : session(ToySession(ToyTrainPlan(shape))) {
-    auto created = Trainer::Create(session.get(), data.dataset.get(), order);
-    EXPECT_TRUE(created.ok()) << created.status();
-    trainer.emplace(*std::move(created));
-    EXPECT_TRUE(trainer->Initialize().ok());
-  }
-  StepResult Step() {
-    const auto result = trainer->Step();
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : StepResult{};
-  }
-  std::unique_ptr<Session> session;
-  std::optional<Trainer> trainer;
-};
 
 bool SameBits(const StepResult& a, const StepResult& b) {
   return a.loss == b.loss && a.grad_norm == b.grad_norm && a.lr == b.lr;
@@ -249,6 +216,78 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   }
 }
 
+TEST(TrainerTest, ResumeComparesRecipes) {
+  const ToyShape shape = {.recipe = R"({"optimizer": "adamw", "lr": 0.1, "beta1": 0.9})"};
+  ToyShape other = shape, rounded = shape, larger = shape, none = shape;
+  other.recipe = R"({"optimizer": "adamw", "lr": 0.01, "min-lr": 0, "beta1": 0.9})";
+  rounded.recipe = R"({"optimizer": "adamw", "lr": 0.10000000149, "beta1": 0.9})";
+  larger.rows = 3;
+  larger.recipe = other.recipe;
+  none.recipe = "";
+  const ToyData data(97, shape.vocabulary, 1);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  run.trainer->SetRun("abc");
+  run.Step();
+  const auto path = run.trainer->Save(directory.path());
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto checkpoint = Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const std::string header = "and would not go on as it began:\n  setting  checkpoint  this run\n";
+  const auto resume = [&](const ToyShape& with, const std::vector<std::string>& allowed) {
+    ToyRun resumed(with, data);
+    const absl::Status status = resumed.trainer->Resume(*checkpoint, allowed);
+    if (status.ok()) EXPECT_EQ(resumed.trainer->run(), "abc");
+    return std::pair(status, resumed.trainer->changes());
+  };
+  EXPECT_EQ(resume(shape, {}).first, absl::OkStatus());
+  EXPECT_THAT(resume(rounded, {}).second, ::testing::IsEmpty());
+  for (const auto& [with, allowed, table, flags] :
+       {std::tuple{other, std::vector<std::string>{}, "  lr       0.1         0.01\n  min-lr   -           0\n", "lr,min-lr"},
+        {other, {"lr"}, "  lr       0.1         0.01\n  min-lr   -           0\n", "lr,min-lr"},
+        {larger,
+         {"lr", "min-lr"},
+         "  lr       0.1         0.01\n  min-lr   -           0\n  batch    4           6\n",
+         "lr,min-lr,batch"}}) {
+    const absl::Status status = resume(with, allowed).first;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(header + table));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("--allow-changes ", flags, ",")));
+  }
+  const auto [status, changes] = resume(larger, {"batch", "lr", "min-lr"});
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_THAT(changes, ElementsAre(SettingChange{"lr", "0.1", "0.01"}, SettingChange{"min-lr", "-", "0"},
+                                   SettingChange{"batch", "4", "6"}));
+  EXPECT_THAT(std::string(resume(other, {"learning-rate"}).first.message()),
+              HasSubstr("--allow-changes learning-rate is no setting of this run; it may name batch, beta1, data, lr"));
+  // A plan or a checkpoint of before has none.
+  EXPECT_EQ(resume(none, {}).first, absl::OkStatus());
+  std::string state = ReadWholeFile(*path + "/trainer_state.json");
+  state.replace(state.find("\"recipe\""), 8, "\"other\"");
+  WriteWholeFile(*path + "/trainer_state.json", state);
+  ToyRun resumed(other, data);
+  EXPECT_EQ(resumed.trainer->Resume(*Checkpoint::Open(directory.path())), absl::OkStatus());
+}
+
+// Where draws of the checkpoint mean other samples, the data begin anew.
+TEST(TrainerTest, AllowedChangesOfTheDataBeginItAnew) {
+  const ToyShape shape;
+  const ToyData data(97, shape.vocabulary, 1), other(61, shape.vocabulary, 2);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  for (int i = 0; i < 3; ++i) run.Step();
+  ASSERT_TRUE(run.trainer->Save(directory.path()).ok());
+  const auto checkpoint = Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok());
+  ToyRun resumed(shape, other);
+  ASSERT_EQ(resumed.trainer->Resume(*checkpoint, {"data"}), absl::OkStatus());
+  EXPECT_EQ(resumed.trainer->steps_done(), 3);
+  EXPECT_EQ(resumed.trainer->Content().state.next_draw, 0);
+  ToyRun larger({.rows = 3}, data);
+  ASSERT_EQ(larger.trainer->Resume(*checkpoint, {"batch"}), absl::OkStatus());
+  EXPECT_EQ(larger.trainer->Content().state.next_draw, 12);
+}
+
 TEST(TrainerTest, ResumeNoticesAContradiction) {
   const ToyShape shape;
   const ToyData data(50, shape.vocabulary, 1);
@@ -359,72 +398,6 @@ TEST(EvaluatorTest, EverySampleCountsOnceWhateverTheBatch) {
     const int64_t batches = (19 + rows - 1) / rows;
     EXPECT_TRUE(Evaluator::Create(run.session.get(), data.dataset.get(), batches).ok());
     EXPECT_FALSE(Evaluator::Create(run.session.get(), data.dataset.get(), batches + 1).ok());
-  }
-}
-
-// Notes what the loop reports.
-struct Events : TrainObserver {
-  std::vector<std::string> list;
-  std::atomic<bool> stop{false};
-  int64_t stop_at = -1;
-  void OnStep(int64_t step, const StepResult&, double) override {
-    list.push_back(absl::StrCat("step ", step));
-    if (step == stop_at) stop = true;
-  }
-  void OnEvaluation(int64_t step, double) override { list.push_back(absl::StrCat("eval ", step)); }
-  void OnSave(int64_t step, const std::string&) override { list.push_back(absl::StrCat("save ", step)); }
-};
-
-TEST(TrainLoopTest, DoesEverythingInOrderAndKeepsTheLatestCheckpoints) {
-  const ToyShape shape;
-  const ToyData data(50, shape.vocabulary, 1);
-  const TempDirectory directory;
-  ToyRun run(shape, data);
-  auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), 1);
-  ASSERT_TRUE(evaluator.ok());
-  Events events;
-  TrainLoopOptions options = {
-      .steps = 5, .eval_every = 2, .save_directory = directory.path(), .save_every = 2, .keep_checkpoints = 2};
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status(), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "save 2", "eval 2", "step 3", "step 4", "save 4", "eval 4",
-                                       "step 5", "save 5"));
-  EXPECT_THAT(directory.List(), ElementsAre("latest", "step-00000004", "step-00000005"));
-
-  // Nothing left to do; then a stop in between, which saves; then the rest, with one evaluation at the end.
-  events.list.clear();
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status(), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre());
-  options = {.steps = 9, .save_directory = directory.path(), .begin = ""};
-  events.stop_at = 7;
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status(), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre("step 6", "step 7", "save 7"));
-  events.list.clear();
-  events.stop = false;
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status(), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre("step 8", "step 9", "save 9", "eval 9"));
-}
-
-TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
-  const ToyShape shape = {.lr = 1e30};
-  const ToyData data(50, shape.vocabulary, 1);
-  const TempDirectory directory;
-  for (bool allow : {false, true}) {
-    ToyRun run(shape, data);
-    Events events;
-    TrainLoopOptions options = {.steps = 8, .save_directory = directory.path(), .allow_non_finite = allow};
-    const absl::Status status =
-        RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop).status();
-    if (allow) {
-      EXPECT_EQ(status, absl::OkStatus());
-      EXPECT_EQ(run.trainer->steps_done(), 8);
-    } else {
-      EXPECT_EQ(ExitCode(status), kNotFiniteExitCode);
-      EXPECT_LT(run.trainer->steps_done(), 8);
-      EXPECT_THAT(std::string(status.message()),
-                  AllOf(HasSubstr(absl::StrCat("step ", run.trainer->steps_done(), ": the loss is ")),
-                        HasSubstr("--allow-non-finite")));
-      EXPECT_THAT(directory.List(), ElementsAre());
-    }
   }
 }
 

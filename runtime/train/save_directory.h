@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_TOOLS_SAVE_DIRECTORY_H_
-#define BOWLINE_RUNTIME_TOOLS_SAVE_DIRECTORY_H_
+#ifndef BOWLINE_RUNTIME_TRAIN_SAVE_DIRECTORY_H_
+#define BOWLINE_RUNTIME_TRAIN_SAVE_DIRECTORY_H_
 
 #include <cstdint>
 #include <functional>
@@ -50,4 +50,4 @@ class SaveDirectory {
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_TOOLS_SAVE_DIRECTORY_H_
+#endif  // BOWLINE_RUNTIME_TRAIN_SAVE_DIRECTORY_H_

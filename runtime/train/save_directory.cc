@@ -1,4 +1,4 @@
-#include "runtime/tools/save_directory.h"
+#include "runtime/train/save_directory.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
