@@ -101,7 +101,7 @@ absl::Status SaveDirectory::CheckRun(const Run& run) const {
   if (there->state().run.empty() && is_resumed) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("'", path_, "' holds checkpoints of another run, the latest of step ", there->state().step,
-                   "; go on with that run by --resume ", path_, ", or save into another directory"));
+                   "; go on with that run by --resume ", path_, ", or save into another directory, or delete this one"));
 }
 
 absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
