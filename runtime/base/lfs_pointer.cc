@@ -6,8 +6,8 @@
 namespace bowline {
 
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes) {
-  // The first line of every pointer; the second is that of the format's first releases. The specification gives pointers
-  // less than 1024 bytes.
+  // The first line of every pointer; the second is that of the format's first releases. The specification gives
+  // pointers less than 1024 bytes.
   constexpr absl::string_view kFirstLines[] = {"version https://git-lfs.github.com/spec/v1",
                                                "version https://hawser.github.com/spec/v1"};
   constexpr size_t kMostBytes = 1024;

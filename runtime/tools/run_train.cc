@@ -110,8 +110,8 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   BOWLINE_ASSIGN_OR_RETURN(std::string run, NewRunId(agreement));
   trainer.SetRun(std::move(run));
   if (checkpoint.has_value()) {
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter(
-        "loading a checkpoint", [&] { return trainer.Resume(*checkpoint, options.allow_changes); }));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading a checkpoint",
+                                                 [&] { return trainer.Resume(*checkpoint, options.allow_changes); }));
     if (checkpoint->state().recipe.empty()) {
       Note(options, absl::StrCat("'", checkpoint->path(),
                                  "' does not say with which settings it was trained; those of the plan are used"));
@@ -236,8 +236,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   }
   SaveDirectory save_directory;
   if (!options.save.empty() && !finished) {
-    BOWLINE_RETURN_IF_ERROR(
-        PrepareSave(options, checkpoint, trainer, agreement, console, save_directory));
+    BOWLINE_RETURN_IF_ERROR(PrepareSave(options, checkpoint, trainer, agreement, console, save_directory));
   }
   TrainLoopOptions loop = LoopOptions(options);
   const bool has_evaluation = MetricsLog::HasEvaluation(options.metrics, done);

@@ -24,7 +24,8 @@ class Agreement {
  public:
   // The agreement of a run of one rank.
   Agreement() = default;
-  // `group` may be null for a run of one rank. The group outlives the result, and waits for a rank as long as `timeout`.
+  // `group` may be null for a run of one rank. The group outlives the result, and waits for a rank as long as
+  // `timeout`.
   static absl::StatusOr<Agreement> Create(RankGroup* group, std::chrono::nanoseconds timeout = std::chrono::minutes(5));
 
   int rank() const { return everyone_ == nullptr ? 0 : everyone_->self(); }

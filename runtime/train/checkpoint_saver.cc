@@ -37,7 +37,8 @@ absl::StatusOr<bool> CheckpointSaver::CopyFits(const CheckpointContent& content)
   if (too_large && !noted_no_room_ && agreement_.rank() == 0) {
     options_.on_note(
         absl::StrCat("steps wait for saves to end: a copy of the states does not fit into the memory of each machine "
-                     "(", needed * 1e-9, " GB of ", available * 1e-9, " GB available here)"));
+                     "(",
+                     needed * 1e-9, " GB of ", available * 1e-9, " GB available here)"));
   }
   noted_no_room_ |= too_large;
   return !too_large;
@@ -51,8 +52,7 @@ absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background
   if (in_background) {
     BOWLINE_ASSIGN_OR_RETURN(options.copies, CopyFits(content));
   }
-  BOWLINE_ASSIGN_OR_RETURN(save_,
-                           ParallelSave::Begin(options_.directory, std::move(content), options, agreement_));
+  BOWLINE_ASSIGN_OR_RETURN(save_, ParallelSave::Begin(options_.directory, std::move(content), options, agreement_));
   if (options.copies) {
     const auto write = [this] {
       written_ = save_->Write();

@@ -66,8 +66,8 @@ absl::Status CheckChanges(const std::string& checkpoint, absl::Span<const Settin
                           absl::Span<const std::string> allowed, absl::Span<const std::string> names) {
   for (const std::string& name : allowed) {
     if (IsNamed(names, name)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--allow-changes ", name, " is no setting of this run; it may name ",
-                                                   absl::StrJoin(names, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--allow-changes ", name, " is no setting of this run; it may name ", absl::StrJoin(names, ", ")));
   }
   std::vector<std::string> all;
   bool refused = false;

@@ -15,8 +15,8 @@
 namespace bowline {
 
 // Saves a checkpoint by one rank into `directory`, which is made if it does not exist, and replaces one of the same
-// step, whatever the values are. `config_json` is the content of config.json; empty for none. Returns the path of the checkpoint. On error
-// nothing has changed.
+// step, whatever the values are. `config_json` is the content of config.json; empty for none. Returns the path of the
+// checkpoint. On error nothing has changed.
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
 

@@ -95,13 +95,12 @@ absl::Status SaveDirectory::CheckRun(const Run& run) const {
   if (!there.ok() || (!there->state().run.empty() && there->state().run == run.id)) return absl::OkStatus();
   // Older checkpoints do not name their run.
   std::error_code ignored;
-  const bool is_resumed =
-      !run.resumed_from.empty() &&
-      fs::equivalent(fs::path(absl::StrCat(run.resumed_from, "/..")), fs::path(path_), ignored);
+  const bool is_resumed = !run.resumed_from.empty() &&
+                          fs::equivalent(fs::path(absl::StrCat(run.resumed_from, "/..")), fs::path(path_), ignored);
   if (there->state().run.empty() && is_resumed) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("'", path_, "' holds checkpoints of another run, the latest of step ", there->state().step,
-                   "; go on with that run by --resume ", path_, ", or save into another directory, or delete this one"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", path_, "' holds checkpoints of another run, the latest of step ", there->state().step,
+      "; go on with that run by --resume ", path_, ", or save into another directory, or delete this one"));
 }
 
 absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
@@ -117,13 +116,13 @@ absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
 absl::Status SaveDirectory::CheckShared(const std::string& path, const Run& run, Agreement& agreement) const {
   if (agreement.ranks() == 1) return absl::OkStatus();
   const std::string probe = absl::StrCat(path, "/.probe-", run.id);
-  BOWLINE_RETURN_IF_ERROR(
-      agreement.AllOk(agreement.rank() == 0 ? WriteFileAtomically(probe, absl::StrCat(run.id, "\n")) : absl::OkStatus()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? WriteFileAtomically(probe, absl::StrCat(run.id, "\n"))
+                                                                : absl::OkStatus()));
   const absl::Status seen = agreement.AllOkAfter("looking for the save directory", [&] {
     if (HasLine(probe, run.id)) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("'", path, "' on ", HostName(), " lacks the file that rank 0 wrote there; save into a directory "
-                     "that all ranks share"));
+    return absl::FailedPreconditionError(absl::StrCat("'", path, "' on ", HostName(),
+                                                      " lacks the file that rank 0 wrote there; save into a directory "
+                                                      "that all ranks share"));
   });
   std::error_code ignored;
   if (agreement.rank() == 0) fs::remove(probe, ignored);

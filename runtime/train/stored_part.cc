@@ -26,10 +26,9 @@ absl::Status FiniteCheck::Visit(const CheckpointTensor& tensor, int64_t global, 
   if (!found_.empty()) return absl::OkStatus();
   const std::optional<size_t> first = FirstNonFinite(tensor.type, bytes);
   if (!first.has_value()) return absl::OkStatus();
-  std::string what =
-      absl::StrCat(tensor.role == CheckpointRole::kParameter ? "the parameter '" : "the optimizer's state '",
-                   tensor.key, "' is not finite from element ",
-                   DescribePlace(global + static_cast<int64_t>(*first), tensor.shape), " on");
+  std::string what = absl::StrCat(
+      tensor.role == CheckpointRole::kParameter ? "the parameter '" : "the optimizer's state '", tensor.key,
+      "' is not finite from element ", DescribePlace(global + static_cast<int64_t>(*first), tensor.shape), " on");
   if (!allows_) return NotFiniteError(what);
   found_ = std::move(what);
   return absl::OkStatus();

@@ -62,8 +62,8 @@ class TrainLoop {
       BOWLINE_RETURN_IF_ERROR(Train());
       const int64_t step = trainer_.steps_done();
       finishes = step >= options_.steps;
-      const bool evaluates = evaluator_ != nullptr && (IsTime(step, options_.eval_every) ||
-                                                       (finishes && options_.eval_every == 0));
+      const bool evaluates =
+          evaluator_ != nullptr && (IsTime(step, options_.eval_every) || (finishes && options_.eval_every == 0));
       evaluation_is_due_ |= evaluates;
       const bool saves = IsTime(step, options_.save_every) || finishes;
       // What may fail comes behind the save.

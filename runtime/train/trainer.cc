@@ -44,9 +44,8 @@ absl::Status Trainer::Initialize() {
 }
 
 absl::StatusOr<std::vector<SettingChange>> Trainer::ChangesSince(const TrainerState& state) const {
-  BOWLINE_ASSIGN_OR_RETURN(
-      std::vector<SettingChange> changes,
-      DifferencesOfRecipes(state.recipe, AttachmentOf(session_->plan(), kRecipeAttachment)));
+  BOWLINE_ASSIGN_OR_RETURN(std::vector<SettingChange> changes,
+                           DifferencesOfRecipes(state.recipe, AttachmentOf(session_->plan(), kRecipeAttachment)));
   const auto compare = [&](const char* name, const auto& saved, const auto& here) {
     if (saved != here) changes.push_back({name, absl::StrCat(saved), absl::StrCat(here)});
   };

@@ -85,7 +85,8 @@ TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
     EXPECT_EQ(ReadWholeFile(directory_ / ("a/step-00000020/" + std::string(file) + ".safetensors")),
               ReadWholeFile(directory_ / ("c/step-00000020/" + std::string(file) + ".safetensors")));
   }
-  const Outcome done = Run("$D/x.plan --data $D/d.bin --save-every 4 --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
+  const Outcome done =
+      Run("$D/x.plan --data $D/d.bin --save-every 4 --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
   EXPECT_EQ(done.exit_code, 0);
   EXPECT_THAT(done.output, HasSubstr("nothing to do: step 20 is done"));
   EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));

@@ -82,10 +82,9 @@ TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
   const TempDirectory directory;
   const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
     TestModel model(1000);
-    CheckpointSaver saver({.directory = directory.path(),
-                           .on_saved = [](const SavedCheckpoint&) {},
-                           .on_note = [](absl::string_view) {}},
-                          &agreement);
+    CheckpointSaver saver(
+        {.directory = directory.path(), .on_saved = [](const SavedCheckpoint&) {}, .on_note = [](absl::string_view) {}},
+        &agreement);
     model.Fill(5);
     BOWLINE_RETURN_IF_ERROR(saver.Save(ContentOf(model, 5, agreement), /*in_background=*/true));
     if (agreement.rank() != 2) return agreement.AnyOf(false).status();
@@ -154,8 +153,8 @@ TEST_F(SaveDirectoryTest, IsOfOneRunAtATime) {
   ASSERT_EQ(Prepare(first, directory_ / "s", {.id = "a"}), absl::OkStatus());
   const absl::Status status = Prepare(second, directory_ / "s", {.id = "b"});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("another run is saving into '"), HasSubstr(absl::StrCat("process ", ::getpid(), " on "))));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("another run is saving into '"),
+                                                   HasSubstr(absl::StrCat("process ", ::getpid(), " on "))));
 }
 
 TEST_F(SaveDirectoryTest, TakesCheckpointsOfTheSameRunAlone) {

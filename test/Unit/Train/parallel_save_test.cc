@@ -84,12 +84,9 @@ absl::StatusOr<std::string> Save(const std::string& directory, int64_t step, int
                                  size_t size = 1000) {
   TestModel model(size);
   model.Fill(n);
-  return SaveCheckpointOfRanks(directory,
-                               {{.step = step, .next_draw = n},
-                                model.Tensors(),
-                                "{}",
-                                {MeshOf(agreement.ranks()), agreement.rank()}},
-                               agreement);
+  return SaveCheckpointOfRanks(
+      directory, {{.step = step, .next_draw = n}, model.Tensors(), "{}", {MeshOf(agreement.ranks()), agreement.rank()}},
+      agreement);
 }
 
 // Loads as one rank: the number that the values follow from; -1 when they follow from none.

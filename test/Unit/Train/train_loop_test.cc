@@ -90,8 +90,7 @@ TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
     ToyRun run(shape, data);
     Events events;
     TrainLoopOptions options = {.steps = 8, .save_directory = directory.path(), .allow_non_finite = allow};
-    const absl::Status status =
-        RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop).status();
+    const absl::Status status = RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop).status();
     if (allow) {
       EXPECT_EQ(status, absl::OkStatus());
       EXPECT_EQ(run.trainer->steps_done(), 8);
@@ -121,8 +120,7 @@ TEST(TrainLoopTest, WhatFailsBesideTheStepsCostsNone) {
     Events events;
     const TrainLoopOptions options = {
         .steps = 5, .eval_every = 2, .save_directory = directory.path(), .save_every = save_every};
-    const absl::Status status =
-        RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status();
+    const absl::Status status = RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("evaluation after step 2: "), HasSubstr("'bad.bin'")));
     EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "save 2"));
@@ -253,10 +251,8 @@ TEST(TrainLoopTest, SavesInTheBackgroundAreThoseOfTheirStep) {
     const TempDirectory& directory = in_background ? background : plain;
     ToyRun run(shape, data);
     Events events;
-    const TrainLoopOptions options = {.steps = 7,
-                                      .save_directory = directory.path(),
-                                      .save_every = 2,
-                                      .saves_in_background = in_background};
+    const TrainLoopOptions options = {
+        .steps = 7, .save_directory = directory.path(), .save_every = 2, .saves_in_background = in_background};
     ASSERT_TRUE(RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop).ok());
     std::erase_if(events.list, [](const std::string& event) { return event.starts_with("step"); });
     EXPECT_THAT(events.list, ElementsAre("save 2", "save 4", "save 6", "save 7"));
@@ -318,7 +314,8 @@ TEST(NonFiniteTest, FindsTheFirstOfAnyTypeAtAnyPlace) {
       for (const uint16_t bad : {0x7c00, 0xfc00, 0x7c01, 0xfe00}) {
         EXPECT_EQ(find(ElementType::kF16, uint16_t{0x7bff}, bad, count, at), expected);
       }
-      for (const double bad : {HUGE_VAL, -HUGE_VAL, std::nan("")}) EXPECT_EQ(find(ElementType::kF64, -1e308, bad, count, at), expected);
+      for (const double bad : {HUGE_VAL, -HUGE_VAL, std::nan("")})
+        EXPECT_EQ(find(ElementType::kF64, -1e308, bad, count, at), expected);
       EXPECT_EQ(find(ElementType::kI32, 0x7f800000u, 0x7fc00000u, count, at), std::nullopt);
     }
   }

@@ -202,8 +202,7 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   for (const auto& [trainer, message] :
        {std::pair{&shuffled, "order    sequential  shuffle"}, std::pair{&seeded, "seed     11          12"},
         std::pair{&grown, "data     50 tokens, digest "}, std::pair{&wider, "but the plan has"},
-        std::pair{&exchanged, "  50 tokens, digest "},
-        std::pair{&larger, "batch    4           6"},
+        std::pair{&exchanged, "  50 tokens, digest "}, std::pair{&larger, "batch    4           6"},
         std::pair{&deeper, "seq      3           4"}}) {
     const auto embedding = [session = trainer->session.get()] {
       return testing::ReadTensor<float>(*session, session->State(kToyEmbedKey));
@@ -243,7 +242,8 @@ TEST(TrainerTest, ResumeComparesRecipes) {
   EXPECT_EQ(resume(shape, {}).first, absl::OkStatus());
   EXPECT_THAT(resume(rounded, {}).second, ::testing::IsEmpty());
   for (const auto& [with, allowed, table, flags] :
-       {std::tuple{other, std::vector<std::string>{}, "  lr       0.1         0.01\n  min-lr   -           0\n", "lr,min-lr"},
+       {std::tuple{other, std::vector<std::string>{}, "  lr       0.1         0.01\n  min-lr   -           0\n",
+                   "lr,min-lr"},
         {other, {"lr"}, "  lr       0.1         0.01\n  min-lr   -           0\n", "lr,min-lr"},
         {larger,
          {"lr", "min-lr"},
@@ -342,8 +342,7 @@ TEST(TrainerTest, ATokenBeyondTheVocabularyIsFoundBeforeTheFirstStep) {
   const auto session = ToySession(ToyTrainPlan(shape));
   auto trainer = Trainer::Create(session.get(), dataset->get(), DataOrder::kSequential);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
-  EXPECT_THAT(trainer->FillNext().ToString(),
-              AllOf(HasSubstr("'bad.bin'"), HasSubstr("token 3"), HasSubstr("7")));
+  EXPECT_THAT(trainer->FillNext().ToString(), AllOf(HasSubstr("'bad.bin'"), HasSubstr("token 3"), HasSubstr("7")));
   EXPECT_THAT(trainer->Step().status().ToString(), HasSubstr("step 1: "));
   EXPECT_EQ(trainer->steps_done(), 0);
 }
