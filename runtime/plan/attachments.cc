@@ -32,7 +32,7 @@ absl::Status VerifySetting(const json& value) {
   return absl::InvalidArgumentError(absl::StrCat("is ", DescribeJsonType(value), ", and not a number or a text"));
 }
 
-absl::Status VerifyEntry(absl::string_view name, const json& value) {
+absl::Status VerifyValueOf(absl::string_view name, const json& value) {
   if (name == kFunctionKeysAttachment) return VerifyFunctionKey(value);
   return name == kRecipeAttachment ? VerifySetting(value) : VerifyIgnoredTensor(value);
 }
@@ -52,7 +52,7 @@ absl::StatusOr<json> ParseAttachment(absl::string_view name, absl::string_view t
   }
   if (name == kConfigAttachment) return object;
   for (const auto& [key, value] : object.items()) {
-    const absl::Status status = VerifyEntry(name, value);
+    const absl::Status status = VerifyValueOf(name, value);
     if (!status.ok()) return absl::InvalidArgumentError(absl::StrCat(place, ": \"", key, "\" ", status.message()));
   }
   return object;

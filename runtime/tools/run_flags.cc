@@ -129,6 +129,11 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   train(app.add_option("--save", o.save, "Directory to save checkpoints into, each a Hugging Face directory"));
   train(app.add_option("--save-every", o.save_every, "Save after every N steps, and always after the last"))
       ->check(count);
+  train(app.add_option("--save-dtype", o.save_dtype,
+                       "Type of the parameters in model.safetensors: f32, or bf16 rounded to nearest even, beside which "
+                       "the optimizer's file has the f32 that --resume goes on with"))
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
   train(app.add_option("--keep", o.keep, "Keep the latest N checkpoints; not given: all"))->check(count);
   train(app.add_option("--resume", o.resume, "Go on with the latest checkpoint of a --save directory, or with one"));
   train(app.add_option("--allow-changes", o.allow_changes,
@@ -206,6 +211,7 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(
       Require(o.eval_batches == 0 || !o.eval_data.empty(), "--eval-batches needs --eval-data FILE"));
   BOWLINE_RETURN_IF_ERROR(Require(o.save_every == 0 || !o.save.empty(), "--save-every needs --save DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.save_dtype == "f32" || !o.save.empty(), "--save-dtype needs --save DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(o.keep == 0 || !o.save.empty(), "--keep needs --save DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(o.allow_changes.empty() || !o.resume.empty(), "--allow-changes needs --resume DIR"));
   BOWLINE_RETURN_IF_ERROR(

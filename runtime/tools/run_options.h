@@ -41,6 +41,7 @@ struct RunOptions : RankOptions {
   int64_t eval_batches = 0;
   std::string save;
   int64_t save_every = 0;
+  std::string save_dtype = "f32";
   int64_t keep = 0;
   std::string resume;
   std::vector<std::string> allow_changes;  // settings that may differ from those of the run that is resumed

@@ -61,9 +61,9 @@ absl::Status ScanData(const Session& session, fbs::EntryKind kind, const TokenDa
 }
 
 // The bytes of the tensors of a checkpoint.
-absl::StatusOr<uint64_t> CheckpointBytes(Session& session) {
+absl::StatusOr<uint64_t> CheckpointBytes(const Trainer& trainer) {
   uint64_t sum = 0;
-  for (const CheckpointTensor& tensor : StateTensors(session)) {
+  for (const CheckpointTensor& tensor : trainer.Content().tensors) {
     if (!tensor.is_saved) continue;
     BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(tensor.type, tensor.shape));
     sum += bytes;
@@ -74,7 +74,7 @@ absl::StatusOr<uint64_t> CheckpointBytes(Session& session) {
 absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                          Agreement& agreement, TrainConsole& console, SaveDirectory& directory) {
   SaveDirectory::Run run = {.id = trainer.run(), .resumed_from = checkpoint.has_value() ? checkpoint->path() : ""};
-  BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer.session()));
+  BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer));
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }
 
@@ -109,6 +109,7 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
                           Agreement& agreement, TrainConsole& console) {
   BOWLINE_ASSIGN_OR_RETURN(std::string run, NewRunId(agreement));
   trainer.SetRun(std::move(run));
+  trainer.SetSavedType(*ElementTypeFromName(options.save_dtype));
   if (checkpoint.has_value()) {
     BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading a checkpoint",
                                                  [&] { return trainer.Resume(*checkpoint, options.allow_changes); }));

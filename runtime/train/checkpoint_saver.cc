@@ -91,10 +91,10 @@ absl::Status CheckpointSaver::Finish() {
 
 absl::Status CheckpointSaver::Commit() {
   if (writer_.joinable()) writer_.join();
-  absl::StatusOr<std::string> path = save_->Commit(written_, agreement_);
+  const absl::StatusOr<std::string> path = save_->Commit(written_, agreement_);
   // Ranks that cannot agree any more leave the save to Abandon.
   if (!path.ok() && agreement_.IsBroken()) return path.status();
-  if (path.ok()) Report(*std::move(path));
+  if (path.ok()) Report(*path);
   save_ = nullptr;
   return path.status();
 }

@@ -108,7 +108,7 @@ absl::StatusOr<double> Evaluator::Evaluate() {
                              BOWLINE_RETURN_IF_ERROR(filled);
                              return true;
                            }));
-  return *loss;
+  return loss.value();
 }
 
 }  // namespace bowline

@@ -11,6 +11,7 @@
 #include "runtime/plan/plan_view.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/saved_type.h"
 
 namespace bowline {
 namespace {
@@ -155,7 +156,10 @@ CheckpointContent Trainer::Content() const {
   state.run = run_;
   state.recipe = std::string(AttachmentOf(session_->plan(), kRecipeAttachment));
   content.tensors = StateTensors(*session_);
-  content.config_json = std::string(AttachedConfig(session_->plan()));
+  if (saved_type_ != ElementType::kF32) {
+    content.tensors = WithRoundedParameters(std::move(content.tensors), saved_type_);
+  }
+  content.config_json = ConfigWithType(AttachedConfig(session_->plan()), content.tensors);
   content.self = RankOf(*session_);
   return content;
 }

@@ -70,6 +70,10 @@ class Trainer {
   // agreement.
   absl::StatusOr<std::string> Save(const std::string& directory, Agreement* agreement = nullptr) const;
 
+  // The type in which checkpoints have parameters of type f32: f32 at first, or bf16, which readers of weights take;
+  // the optimizer's file then has their bits for Resume.
+  void SetSavedType(ElementType type) { saved_type_ = type; }
+
   int64_t steps_done() const { return step_; }
   int64_t tokens_per_step() const { return ports_.tokens(); }
   const Sampler& sampler() const { return sampler_; }
@@ -93,6 +97,7 @@ class Trainer {
   Sampler sampler_;
   std::string data_digest_;
   std::string run_;
+  ElementType saved_type_ = ElementType::kF32;
   std::vector<SettingChange> changes_;
   int entry_ = 0;
   bool fills_ahead_ = false;

@@ -228,5 +228,45 @@ class Week(tools.ToolTest):
             shutil.rmtree(self.save)
 
 
+    def test_a_checkpoint_says_its_type_and_may_have_bf16(self):
+        model = self.folder / "model"
+        shutil.copytree(tools.MODELS / MODEL, model)
+        config = json.loads((model / "config.json").read_text())
+        (model / "config.json").write_text(json.dumps({**config, "torch_dtype": "bfloat16"}))
+        for flags in ([], ["--mesh", "dp=2", "--zero", 3], ["--mesh", "tp=2"]):
+            plan = self.folder / "x.plan"
+            tools.succeed("bowline-compile", model, "--mode", "train", "--seq", SEQ, "--batch", 4, *flags,
+                          *tools.ONE_THREAD, "-o", plan)
+            losses, ends = {}, {}
+            for dtype, name in (("f32", "float32"), ("bf16", "bfloat16")):
+                shutil.rmtree(self.save, ignore_errors=True)
+                flags = [] if dtype == "f32" else ["--save-dtype", dtype]
+                self.run_plan(plan, *flags, steps=3)
+                self.run_plan(plan, *flags, "--resume", self.save, steps=6)
+                losses[dtype] = tools.metrics_of(self.metrics)
+                ends[dtype] = self.folder / dtype
+                self.assertEqual(json.loads((self.save / self.latest() / "config.json").read_text()),
+                                 {**config, "torch_dtype": name})
+                shutil.rmtree(ends[dtype], ignore_errors=True)
+                tools.succeed("bowline-data", "export-checkpoint", self.save, "-o", ends[dtype])
+            self.assertEqual(*losses.values())
+            exact, _ = safetensors(ends["f32"] / "model.safetensors")
+            rounded, begin = safetensors(ends["bf16"] / "model.safetensors")
+            self.assertEqual({key: value["shape"] for key, value in exact.items() if key != "__metadata__"},
+                             {key: value["shape"] for key, value in rounded.items() if key != "__metadata__"})
+            self.assertEqual({value["dtype"] for key, value in rounded.items() if key != "__metadata__"}, {"BF16"})
+            # To nearest even, computed on the bits.
+            key = "model.norm.weight"
+            wide, narrow = ([*struct.unpack(f"<{size}{code}", (ends[dtype] / "model.safetensors").read_bytes()
+                             [start + header[key]["data_offsets"][0]:start + header[key]["data_offsets"][1]])]
+                            for dtype, header, start, code in (("f32", exact, safetensors(ends["f32"] / "model.safetensors")[1], "I"),
+                                                               ("bf16", rounded, begin, "H"))
+                            for size in header[key]["shape"])
+            self.assertEqual(narrow, [(bits + 0x7fff + (bits >> 16 & 1)) >> 16 for bits in wide])
+            # Either is a model: for weights, and for the compiler.
+            for dtype in ends:
+                tools.succeed("bowline-run", plan, "--eval-data", self.data, "--eval-batches", 2, "--weights", ends[dtype])
+
+
 if __name__ == "__main__":
     tools.main()
