@@ -12,6 +12,7 @@
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/Recipe.h"
+#include "compiler/Driver/StepSizes.h"
 #include "compiler/Driver/StrategyRecord.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
@@ -93,16 +94,6 @@ static int64_t availableProcessors() {
   return CPU_COUNT(&set);
 }
 
-/// "3 and 6": the divisors of \p size that are nearest to \p wanted, which is none.
-static std::string nearestDivisors(int64_t size, int64_t wanted) {
-  int64_t below = std::min(wanted, size), above = wanted;
-  while (size % below != 0)
-    --below;
-  while (above <= size && size % above != 0)
-    ++above;
-  return above <= size ? absl::StrCat("s are ", below, " and ", above) : absl::StrCat(" is ", below);
-}
-
 /// Steps compute these numbers in f32, in which subnormal numbers are zeros: what is refused divides by zero, or is no
 /// finite number, in the first steps.
 static absl::Status checkOptimizer(const CompileOptions &options) {
@@ -158,18 +149,27 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   return absl::OkStatus();
 }
 
-/// A microbatch has a whole number of sequences, and a slot of its own in the plan.
-static absl::Status checkBatch(const CompileOptions &options, int64_t microbatches) {
-  if (microbatches > kMaxSlots)
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.strategy.microbatches ? "--microbatches " : "the strategy's line 'microbatches ",
-                     microbatches, options.strategy.microbatches ? "" : "'", " is above ", kMaxSlots,
-                     ", the slots that a plan's buffers may have; use larger and fewer microbatches"));
-  if (!trains(options.mode) || options.batch % microbatches == 0)
+/// What the strategy of a module says, which addStrategy has read once without errors.
+static absl::StatusOr<Strategy> readStrategy(ModuleOp module) {
+  dist::StrategyOp lines = dist::StrategyOp::of(module);
+  if (!lines)
+    return Strategy();
+  FailureOr<Strategy> strategy = Strategy::fromOp(lines);
+  if (failed(strategy))
+    return absl::InternalError("a strategy that was right is wrong when it is read again");
+  return std::move(*strategy);
+}
+
+/// Checks the sizes of a step against each other and the strategy, before anything that takes time. \p batch is 0 where
+/// the program has its own.
+static absl::Status checkSizes(ModuleOp module, const CompileOptions &options, int64_t batch) {
+  if (!trains(options.mode) || options.from >= Phase::Local)
     return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--batch ", options.batch, " must be a multiple of the ", microbatches, " microbatches; the nearest valid number",
-      nearestDivisors(options.batch, microbatches), ", or take another --batch"));
+  BOWLINE_ASSIGN_OR_RETURN(Strategy strategy, readStrategy(module));
+  const StepFlags flags{.areMicrobatchesInFile = strategy.microbatches.has_value() && !options.strategy.microbatches,
+                        .isScheduleInFile = strategy.schedule.has_value() && options.strategy.schedule.empty()};
+  const StepSizes sizes{batch, strategy.microbatches.value_or(1), batch == 0 ? 0 : options.seq};
+  return StepSizeRules(std::move(strategy)).check(sizes, flags);
 }
 
 PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen) {
@@ -204,8 +204,13 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
 /// The graph of a Hugging Face directory or a GGUF file on one of so many microbatches, named after the directory, with
 /// its config.json attached.
 static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
-                                                             int64_t microbatches, std::vector<std::string> &remarks) {
+                                                             const Strategy &strategy,
+                                                             std::vector<std::string> &remarks) {
+  const int64_t microbatches = strategy.microbatches.value_or(1);
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
+  if (options.mode != CompileMode::Serve)
+    BOWLINE_RETURN_IF_ERROR(StepSizeRules(strategy, config.maxPositions)
+                                .checkSequence({trains(options.mode) ? options.batch : 1, microbatches, options.seq}));
   remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
   BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model, &remarks).status());
   hf::ImportOptions import;
@@ -362,6 +367,26 @@ static void describeRoles(ModuleOp module, CompileResult &result) {
   }
 }
 
+/// What a plan may be made smaller with; `recompute` is what the strategy says of it.
+static std::string adviseOnMemory(const CompileOptions &options, const Strategy &strategy, StringRef recompute) {
+  const bool isIr = StringRef(options.model).ends_with(".mlir");
+  if (options.mode == CompileMode::Serve)
+    return isIr ? "" : "use a smaller --max-context, --max-batch or largest of --buckets, or --kv-dtype of fewer bits";
+  if (!trains(options.mode))
+    return isIr ? "" : "use a smaller --seq";
+  std::string sizes = isIr ? "" : "a smaller --batch or --seq, or more --microbatches";
+  // The stages of a pipeline have to be told what to compute again, and a divided backward pass can compute nothing.
+  const bool hasStages = strategy.getSize(strategy.stageAxis) > 1;
+  std::string flag = hasStages ? "--recompute full" : "--recompute auto";
+  if (recompute == "auto")
+    return sizes.empty() ? "no recomputation gets lower" : "no recomputation gets lower; use " + sizes;
+  if (options.from >= Phase::Fuse || (hasStages && (strategy.dividesBackwards() || recompute == "full")))
+    flag = "";
+  if (flag.empty() && sizes.empty())
+    return "";
+  return absl::StrCat("use ", flag, flag.empty() || sizes.empty() ? "" : ", ", sizes);
+}
+
 /// Compiles a module that has its strategy.
 static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const CompileOptions &options) {
   BOWLINE_ASSIGN_OR_RETURN(ChosenTarget chosen, chooseTarget(options, module));
@@ -379,7 +404,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   if (auto seed = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kSeedAttr);
       seed && options.from != Phase::Input)
     pipeline.seed = seed.getInt();
-  BOWLINE_RETURN_IF_ERROR(checkBatch(options, dist::microbatchesOf(module)));
+  BOWLINE_RETURN_IF_ERROR(checkSizes(module, options, /*batch=*/0));
   BOWLINE_RETURN_IF_ERROR(checkLinks(module, options));
   if (options.mode == CompileMode::Train && options.lr == 0)
     result.remarks.push_back("--lr 0: no step changes a parameter");
@@ -394,7 +419,9 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     describeTarget(module, options, pipeline);
   if (trains(options.mode) && options.from < Phase::Train)
     attachRecipe(module, options);
+  BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(module));
   result.recompute = dist::recomputeOf(module);
+  result.memoryAdvice = adviseOnMemory(options, strategy, result.recompute);
   BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
   if (options.to == Phase::Plan) {
     BOWLINE_RETURN_IF_ERROR(prove(*result.plan, options));
@@ -424,10 +451,10 @@ static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, cons
     DiagnosticCollector diagnostics(&context);
     BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));
   }
-  int64_t microbatches = dist::microbatchesOf(*given);
-  BOWLINE_RETURN_IF_ERROR(checkBatch(options, microbatches));
+  BOWLINE_RETURN_IF_ERROR(checkSizes(*given, options, options.batch));
+  BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(*given));
   std::vector<std::string> remarks;
-  BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, importDirectory(context, options, microbatches, remarks));
+  BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, importDirectory(context, options, strategy, remarks));
   if (dist::StrategyOp strategy = dist::StrategyOp::of(*given))
     strategy->moveBefore(module->getBody(), module->getBody()->begin());
   BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileWithStrategy(*module, options));

@@ -97,6 +97,9 @@ struct CompileResult {
   std::unique_ptr<fbs::PlanT> plan;
   /// What the strategy says that the backward pass computes again: none, selective, full or auto.
   std::string recompute;
+  /// What of the options would make the arena smaller, for a message about a limit: "use --recompute auto, ...". All of
+  /// it is accepted in this compilation; empty where nothing is known.
+  std::string memoryAdvice;
   /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;
   /// For each role, and in it for each entry, the bytes that its operations would read and write if none were fused.

@@ -359,16 +359,10 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return writeText(result.ir, line.output);
   }
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
-        line.memoryLimit,
-        options.mode == CompileMode::Serve ? "; use a smaller --max-context, --max-batch or largest of --buckets, or "
-                                             "--kv-dtype of fewer bits\n"
-        : result.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
-                                       "--microbatches\n"
-                                     : "; use --recompute auto, a smaller --batch or --seq, or more "
-                                       "--microbatches\n",
-        describeMemory(*result.plan, result.liveBytes, 12)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes),
+                     ", more than --memory-limit ", line.memoryLimit, result.memoryAdvice.empty() ? "" : "; ",
+                     result.memoryAdvice, "\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))

@@ -14,6 +14,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::dist;
@@ -77,6 +79,14 @@ LogicalResult MeshOp::verify() {
     return emitOpError("needs one size per axis, got ") << getAxisSizes().size() << " for " << getAxisNames().size();
   llvm::StringSet<> seen;
   int64_t ranks = 1;
+  // What the axes after one need of all ranks counts too, so that no second message follows the first one's advice.
+  auto leftBehind = [&](size_t axis) {
+    int64_t left = kMaxRanks / ranks;
+    for (int64_t size : getAxisSizes().drop_front(axis + 1))
+      left /= std::clamp<int64_t>(size, 1, kMaxRanks + 1);
+    return left;
+  };
+  size_t axis = 0;
   for (auto [name, size] : llvm::zip_equal(getAxisNames().getAsRange<StringAttr>(), getAxisSizes())) {
     if (name.empty())
       return emitOpError("axis names must not be empty");
@@ -84,10 +94,15 @@ LogicalResult MeshOp::verify() {
       return emitOpError("axis ") << name << " is named twice; remove one";
     if (size < 1)
       return emitOpError("axis ") << name << " has size " << size << "; the nearest valid one is 1";
-    if (size > kMaxRanks / ranks)
-      return emitOpError("axis ") << name << " has size " << size << "; the nearest valid one is " << kMaxRanks / ranks
-                                  << ", for " << kMaxRanks << " ranks in all";
+    if (size > kMaxRanks / ranks) {
+      InFlightDiagnostic diagnostic = emitOpError("axis ") << name << " has size " << size;
+      if (int64_t nearest = leftBehind(axis); nearest > 0)
+        return diagnostic << "; the nearest valid one is " << nearest << ", for " << kMaxRanks << " ranks in all";
+      return diagnostic << ", and those behind it have more than the " << kMaxRanks
+                        << " ranks of a mesh without it; give all of them fewer";
+    }
     ranks *= size;
+    ++axis;
   }
   return success();
 }

@@ -21,9 +21,6 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::hf;
 
-/// Positions of one call. Times the largest width of a model, their number stays below 2^62.
-static constexpr int64_t kMaxTokens = int64_t{1} << 31;
-
 /// So many are counted in 32 bits, and addressed without a product that overflows.
 static constexpr int64_t kMostServed = int64_t{1} << 20;
 

@@ -26,6 +26,9 @@ class ModuleOp;
 
 namespace bowline::hf {
 
+/// Positions of one call. Times the largest width of a model, their number stays below 2^62.
+inline constexpr int64_t kMaxTokens = int64_t{1} << 31;
+
 enum class ImportMode { Train, Generate, Serve };
 
 struct ImportOptions {

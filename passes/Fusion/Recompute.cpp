@@ -59,10 +59,10 @@ private:
     for (auto forward : llvm::to_vector(getOperation().getOps<graph::FuncOp>())) {
       if (forward.getPart() != graph::FunctionPart::Forward)
         continue;
-      if (mode == "auto")
-        return forward.emitError("recomputation 'auto' cannot choose for the stages of a pipeline; use none, selective "
-                                 "or full");
       graph::FuncOp backward = backwardOf(forward);
+      if (mode == "auto")
+        return forward.emitError("recomputation 'auto' cannot choose for the stages of a pipeline; use none")
+               << (backward ? ", selective or full" : "");
       if (!backward)
         return forward.emitError(
             "a divided backward pass cannot compute forward values again: both parts would have to; "

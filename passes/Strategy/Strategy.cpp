@@ -255,6 +255,12 @@ LogicalResult Strategy::readStages(dist::StrategyOp op) {
   return diagnostic;
 }
 
+bool Strategy::dividesBackwards() const {
+  // Of a table, a backward pass for inputs alone is an action I.
+  return schedule && (bowline::dividesBackwards(*schedule) ||
+                      (schedule->kind == ScheduleKind::Table && StringRef(scheduleTable).contains('I')));
+}
+
 LogicalResult Strategy::readPipeline(dist::StrategyOp op) {
   if (auto line = op.getOnly<dist::MicrobatchesOp>())
     microbatches = line.getCount();
@@ -263,7 +269,8 @@ LogicalResult Strategy::readPipeline(dist::StrategyOp op) {
   auto recompute = op.getOnly<dist::RecomputeOp>();
   if (recompute && recompute.getActivations() == "auto" && getSize(stageAxis) > 1)
     return recompute.emitOpError("cannot choose for the stages of a pipeline; the nearest of none, selective and full "
-                                 "is \"selective\"");
+                                 "is \"")
+           << (dividesBackwards() ? "none" : "selective") << "\"";
   return success();
 }
 

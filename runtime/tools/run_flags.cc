@@ -129,9 +129,10 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   train(app.add_option("--save", o.save, "Directory to save checkpoints into, each a Hugging Face directory"));
   train(app.add_option("--save-every", o.save_every, "Save after every N steps, and always after the last"))
       ->check(count);
-  train(app.add_option("--save-dtype", o.save_dtype,
-                       "Type of the parameters in model.safetensors: f32, or bf16 rounded to nearest even, beside which "
-                       "the optimizer's file has the f32 that --resume goes on with"))
+  train(
+      app.add_option("--save-dtype", o.save_dtype,
+                     "Type of the parameters in model.safetensors: f32, or bf16 rounded to nearest even, beside which "
+                     "the optimizer's file has the f32 that --resume goes on with"))
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
   train(app.add_option("--keep", o.keep, "Keep the latest N checkpoints; not given: all"))->check(count);

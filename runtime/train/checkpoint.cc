@@ -193,8 +193,8 @@ absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const 
     exact.push_back({&tensor, found, std::move(sharded)});
   }
   std::vector<std::pair<std::unique_ptr<StoredTensors>, std::vector<Match>>> roles;
-  for (auto [role, stored] : {std::pair{CheckpointRole::kParameter, &parameters},
-                              std::pair{CheckpointRole::kOptimizer, &optimizer}}) {
+  for (auto [role, stored] :
+       {std::pair{CheckpointRole::kParameter, &parameters}, std::pair{CheckpointRole::kOptimizer, &optimizer}}) {
     BOWLINE_ASSIGN_OR_RETURN(std::vector<Match> matches, MatchRole(**stored, role, tensors, self.mesh, exact_keys));
     roles.emplace_back(std::move(*stored), std::move(matches));
   }

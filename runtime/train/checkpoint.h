@@ -84,10 +84,10 @@ class Checkpoint {
 
   // Reads this rank's shards of all `tensors`, which are those of a plan, into their memory, whatever ranks saved them;
   // padding becomes zero. Returns, before any memory is touched, kFailedPrecondition when a tensor is missing from the
-  // checkpoint, has another type or shape there, or is there but not in `tensors`; a parameter that is stored rounded is
-  // read from the optimizer's tensor with its bits; kInvalidArgument or kDataLoss when
-  // its files are damaged. A tensor that is not saved is rounded to its own type. `begin` runs right before memory is
-  // touched; its error ends the loading.
+  // checkpoint, has another type or shape there, or is there but not in `tensors`; a parameter that is stored rounded
+  // is read from the optimizer's tensor with its bits; kInvalidArgument or kDataLoss when its files are damaged. A
+  // tensor that is not saved is rounded to its own type. `begin` runs right before memory is touched; its error ends
+  // the loading.
   absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {},
                     absl::FunctionRef<absl::Status()> begin = absl::OkStatus) const;
 

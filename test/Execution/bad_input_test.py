@@ -112,7 +112,7 @@ class BadInput(tools.ToolTest):
         self.refuse("--seq", compile_, model, "--batch", 3, *out)
         self.refuse("--batch", compile_, model, "--seq", 5, *out)
         self.refuse("--batch", compile_, model, "--batch", -1, "--seq", 5, *out)
-        self.refuse(("--batch 3", "the 2 microbatches", "are 1 and 3"), compile_, model, *sizes, "--microbatches", 2, *out)
+        self.refuse(("--batch 3", "the 2 microbatches", "use --microbatches 1 or 3, or --batch 2 or 4"), compile_, model, *sizes, "--microbatches", 2, *out)
         self.refuse(("400", "64"), compile_, model, "--batch", 1, "--seq", 400, *out)
         self.refuse("not supported", compile_, model, "--batch", 10**12, "--seq", 20, *out)
         self.refuse("--mode", compile_, model, *sizes, "--mode", "sing", *out)
@@ -327,7 +327,7 @@ class BadInput(tools.ToolTest):
         refuse(("--zero 1: ", 'axis "fsdp"', 'nearest is "dp"'), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
         refuse(("--sequence-parallel: ", 'no axis "tp"', "--mesh tp=2"), "--mesh", "dp=2", "--sequence-parallel")
         refuse(("--zero 1: ", "add a mesh, for instance --mesh dp=2,tp=2"), "--zero", 1)
-        refuse(("of 6 does not divide over the 4 ranks along \"dp\"", "sizes are 4 and 8"), "--mesh", "dp=4")
+        refuse(("--batch 6 does not divide over the 4 ranks along \"dp\"", "use --batch 4 or 8"), "--mesh", "dp=4")
         # Patterns and axes of a file.
         mesh = 'mesh @m ["dp", "tp"] [3, 2]\n'
         for line, says in (
@@ -335,9 +335,9 @@ class BadInput(tools.ToolTest):
                  ('s.mlir:3:1: pattern "layers.*.mlp.w_upp" matches no parameter', "nearest is 'layers.0.mlp.w_up'")),
                 ('shard "layers.*.mlp.w_up" as <[{"tpp"}, {}]>', ('s.mlir:3:1:', 'axis "tpp"', 'nearest is "tp"')),
                 ('batch "ddp"', ("s.mlir:3:1:", "ddp", "dp")),
-                ('schedule "1f1b" microbatches 4', ("s.mlir:3:17: ", "says otherwise than --microbatches 3"))):
+                ('schedule "1f1b" microbatches 4', ("s.mlir:3:17: ", "says otherwise than --microbatches 2"))):
             refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"),
-                   "--microbatches", 3)
+                   "--microbatches", 2)
         # What a first user may write. Where the parser refuses it, the message says how the line is written.
         for line, says in (
                 ("batch dp", ("s.mlir:3:7: ", "a line 'batch' reads 'batch \"dp\"'")),
@@ -388,11 +388,13 @@ class BadInput(tools.ToolTest):
         self.refuse(("--microbatches: the program of", "past phase 'train'"), "bowline-compile", train,
                     "--compile-from=train", "--microbatches", 3, "-o", self.folder / "x.plan")
         # Microbatches, stages and schedules.
-        refuse(("--batch 6", "the 4 microbatches", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
-        refuse(("the 9 microbatches", "nearest valid number is 6"), "--microbatches", 9)
+        refuse(("--batch 6", "the 4 microbatches", "use --microbatches 3 or 6, or --batch 4 or 8"), "--microbatches", 4)
+        refuse(("the 9 microbatches", "use --microbatches 6, or --batch 9"), "--microbatches", 9)
         pipeline = ["--mesh", "pp=2", "--microbatches", 3, "--schedule"]
-        refuse(("3 stages", "has 2 layers", "nearest valid number of stages is 2"), "--mesh", "pp=3")
-        refuse(("4 stages are asked for, 2 on each", "has 2 layers"), *pipeline, "interleaved:2")
+        refuse(("3 stages", "has 2 layers", "nearest valid number of ranks along \"pp\" is 2"), "--mesh", "pp=3")
+        refuse(("needs a multiple of 2 microbatches", "use --microbatches 2 or 6, or --schedule breadth_first:2"), *pipeline,
+               "interleaved:2")
+        refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "breadth_first:2")
         refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
         refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
         refuse(("--schedule 1f1b: ", "needs stages", '"pp" of 2'), "--mesh", "dp=2", "--schedule", "1f1b")

@@ -71,6 +71,13 @@ Location StageSplitting::scheduleLocation() {
   return line ? line.getLoc() : lines.getMesh().getLoc();
 }
 
+/// A schedule of as many stages that takes any number of microbatches and divides no backward pass.
+static ScheduleChoice wholeBackwards(int chunks) {
+  if (chunks == 1)
+    return {};
+  return {ScheduleKind::BreadthFirst, chunks, ""};
+}
+
 /// A program that only evaluates has a schedule too: it says which rank has which stage.
 FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
   if (microbatches == 0)
@@ -86,9 +93,9 @@ FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
   for (const std::vector<Action> &actions : schedule->ranks)
     for (const Action &action : actions)
       if (action.kind == ActionKind::BackwardInput)
-        return recompute.emitOpError(
-            "is for whole backward passes, and the schedule divides them in two, which would "
-            "both compute everything again; use \"none\", or another schedule such as \"1f1b\"");
+        return recompute.emitOpError("is for whole backward passes, and the schedule divides them in two, which would "
+                                     "both compute everything again; use \"none\", or another schedule such as \"")
+               << toString(wholeBackwards(schedule->placement.numChunks())) << "\"";
   return schedule;
 }
 

@@ -110,7 +110,8 @@ void StrategyApplication::shardMirrors() {
 }
 
 LogicalResult StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
-  TensorParallel tensorParallel(module, strategy.tensorAxis, strategy.getSize(strategy.tensorAxis));
+  TensorParallel tensorParallel(module, strategy.tensorAxis, strategy.getSize(strategy.tensorAxis),
+                                [this](int64_t ranks) { return allowsTensorRanks(ranks); });
   SmallVector<std::pair<graph::ParamOp, TensorParallel::Sharding>> shardings;
   for (graph::ParamOp param : params) {
     FailureOr<std::optional<TensorParallel::Sharding>> sharding = tensorParallel.findSharding(param);
@@ -307,13 +308,27 @@ static bool isResidualStream(graph::GatherOp gather) {
   return isEmbedding(gather.getTable()) && tokens.getRank() == 2 && tokens.getDimSize(1) > 1;
 }
 
-LogicalResult StrategyApplication::shardSequences() {
+/// By name: rows of the embedding are looked up by this operation alone.
+static SmallVector<graph::GatherOp> findResidualStreams(ModuleOp module) {
   SmallVector<graph::GatherOp> streams;
-  // By name: rows of the embedding are looked up by this operation alone.
   module.walk([&](graph::GatherOp gather) {
     if (isResidualStream(gather))
       streams.push_back(gather);
   });
+  return streams;
+}
+
+bool StrategyApplication::allowsTensorRanks(int64_t ranks) {
+  if (strategy.countRanks() / strategy.getSize(strategy.tensorAxis) > dist::MeshOp::kMaxRanks / ranks)
+    return false;
+  return strategy.sequenceAxis != strategy.tensorAxis ||
+         llvm::all_of(findResidualStreams(module), [&](graph::GatherOp gather) {
+           return cast<RankedTensorType>(gather.getResult().getType()).getDimSize(1) % ranks == 0;
+         });
+}
+
+LogicalResult StrategyApplication::shardSequences() {
+  SmallVector<graph::GatherOp> streams = findResidualStreams(module);
   if (streams.empty())
     return dist::StrategyOp::of(module).getOnly<dist::SequenceParallelOp>().emitOpError(
         "finds no residual stream: no function looks up tokens [batch, sequence], of several positions, in a parameter "

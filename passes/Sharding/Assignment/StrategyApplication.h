@@ -54,6 +54,8 @@ private:
   mlir::LogicalResult checkDeciders(const DeciderMap &deciders);
   mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
   mlir::LogicalResult shardBatch(graph::FuncOp function);
+  /// Whether nothing but numbers of heads is against so many ranks along the axis of tensor parallelism.
+  bool allowsTensorRanks(int64_t ranks);
   mlir::LogicalResult shardSequences();
   mlir::LogicalResult shardSequence(graph::GatherOp gather);
   llvm::SmallVector<mlir::StringAttr> toAxes(llvm::ArrayRef<std::string> names);

@@ -97,8 +97,8 @@ std::optional<TensorParallel::Use> TensorParallel::useBy(graph::Factored contrac
   return Use{inputs.front(), outputs.front(), findJoinedHeads(activations), findHeads(contraction->getResult(0))};
 }
 
-TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)
-    : module(module), axis(axis.str()), ranks(ranks) {
+TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks, std::function<bool(int64_t)> allows)
+    : module(module), axis(axis.str()), ranks(ranks), allows(std::move(allows)) {
   findUses();
 }
 
@@ -191,7 +191,7 @@ InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp param, int64_t 
              << "\" neither divide them nor share each of them evenly; valid numbers of ranks are ";
   SmallVector<int64_t> valid;
   for (int64_t size = 1; size <= std::min(heads, dist::MeshOp::kMaxRanks); ++size)
-    if (heads % size == 0 && (keyHeads % size == 0 || size % keyHeads == 0))
+    if (heads % size == 0 && (keyHeads % size == 0 || size % keyHeads == 0) && allows(size))
       valid.push_back(size);
   llvm::interleaveComma(valid, diagnostic);
   return diagnostic;

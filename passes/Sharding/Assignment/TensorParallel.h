@@ -14,6 +14,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <functional>
 #include <optional>
 
 namespace bowline {
@@ -39,8 +40,9 @@ namespace bowline {
 /// one whose rows have another number of blocks is sharded along its output instead, if that divides.
 class TensorParallel {
 public:
-  /// \p ranks is the size of the axis \p axis, which is for messages.
-  TensorParallel(mlir::ModuleOp module, llvm::StringRef axis, int64_t ranks);
+  /// \p ranks is the size of the axis \p axis, which is for messages. These name other sizes if \p allows says that
+  /// nothing else is against them.
+  TensorParallel(mlir::ModuleOp module, llvm::StringRef axis, int64_t ranks, std::function<bool(int64_t)> allows);
 
   struct Sharding {
     int64_t dim;
@@ -88,6 +90,7 @@ private:
   mlir::ModuleOp module;
   std::string axis;
   int64_t ranks;
+  std::function<bool(int64_t)> allows;
   llvm::StringMap<Use> uses;
   /// Parameters that functions use in different ways.
   llvm::StringSet<> ambiguous;

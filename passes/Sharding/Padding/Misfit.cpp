@@ -21,10 +21,10 @@ void bowline::describeMisfit(InFlightDiagnostic &diagnostic, int64_t size, Array
   llvm::interleaveComma(names, diagnostic, [&](StringRef name) { diagnostic << '"' << name << '"'; });
 }
 
-void bowline::suggestSizes(InFlightDiagnostic &diagnostic, int64_t size, int64_t ranks) {
-  int64_t below = size / ranks * ranks;
+void bowline::suggestSizes(InFlightDiagnostic &diagnostic, int64_t size, int64_t multiple) {
+  int64_t below = size / multiple * multiple;
   diagnostic << "; the nearest valid size" << (below > 0 ? "s are " : " is ");
   if (below > 0)
     diagnostic << below << " and ";
-  diagnostic << below + ranks;
+  diagnostic << below + multiple;
 }

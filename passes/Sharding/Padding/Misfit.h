@@ -18,8 +18,8 @@ namespace bowline {
 void describeMisfit(mlir::InFlightDiagnostic &diagnostic, int64_t size, llvm::ArrayRef<mlir::StringAttr> axes,
                     int64_t ranks);
 
-/// Appends `; the nearest valid sizes are 4 and 8`.
-void suggestSizes(mlir::InFlightDiagnostic &diagnostic, int64_t size, int64_t ranks);
+/// Appends `; the nearest valid sizes are 4 and 8`, which are multiples of \p multiple.
+void suggestSizes(mlir::InFlightDiagnostic &diagnostic, int64_t size, int64_t multiple);
 
 } // namespace bowline
 

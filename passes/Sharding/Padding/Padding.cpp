@@ -88,11 +88,12 @@ void Padding::collect() {
       int64_t &multiple = multiples.try_emplace(own, 1).first->second;
       multiple = std::lcm(multiple, ranks); // at most 2^20: the ranks of one mesh
       if (type.getDimSize(dim) % ranks != 0)
-        misfits.try_emplace(own, Growth{type.getDimSize(dim), variable, dim});
+        misfits.try_emplace(own, Growth{type.getDimSize(dim), 1, variable, dim});
     }
   }
   for (auto &[own, growth] : misfits) {
-    growth.to = llvm::alignTo(growth.to, multiples[own]);
+    growth.multiple = multiples[own];
+    growth.to = llvm::alignTo(growth.to, growth.multiple);
     growths.insert({own, growth});
   }
 }
@@ -151,7 +152,7 @@ LogicalResult Padding::check(Class grown, const Growth &growth) {
   diagnostic << "'" << SymbolTable::getSymbolName(growth.variable).getValue() << "': dimension " << growth.dim;
   describeMisfit(diagnostic, size, axes, ranks);
   diagnostic << " and cannot be padded, because " << obstacle->second;
-  suggestSizes(diagnostic, size, ranks);
+  suggestSizes(diagnostic, size, growth.multiple);
   return diagnostic;
 }
 

@@ -52,6 +52,7 @@ private:
   /// The size to which a class of dimensions must grow, and the dimension of a variable that asks for it.
   struct Growth {
     int64_t to;
+    int64_t multiple; ///< what all tensors that have the dimension need it to be a multiple of
     mlir::Operation *variable;
     int64_t dim;
   };

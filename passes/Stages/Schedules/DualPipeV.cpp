@@ -111,13 +111,25 @@ static std::vector<Action> makeOrder(int rank, int ranks, int microbatches) {
   return order.finish();
 }
 
-absl::StatusOr<Schedule> bowline::makeDualPipeV(int ranks, int microbatches) {
+absl::Status bowline::verifyDualPipeV(int ranks, int microbatches) {
   if (absl::Status status = verifyScheduleSize(ranks, microbatches, 2); !status.ok())
     return status;
   if (microbatches < 2 * ranks)
     return absl::InvalidArgumentError(absl::StrCat("schedule dualpipe_v needs at least ", 2 * ranks,
-                                                   " microbatches (two per rank of the pipeline), not ", microbatches,
-                                                   "; use ", 2 * ranks, " or more, or schedule zb_v"));
+                                                   " microbatches (two per rank of the pipeline), not ", microbatches));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Schedule> bowline::makeDualPipeV(int ranks, int microbatches) {
+  if (absl::Status status = verifyScheduleSize(ranks, microbatches, 2); !status.ok())
+    return status;
+  if (absl::Status status = verifyDualPipeV(ranks, microbatches); !status.ok()) {
+    bool hasMore = verifyDualPipeV(ranks, 2 * ranks).ok();
+    bool isOtherValid = verifyZbV(ranks, microbatches).ok();
+    return absl::InvalidArgumentError(
+        absl::StrCat(status.message(), hasMore ? absl::StrCat("; use ", 2 * ranks, " or more") : "",
+                     isOtherValid ? (hasMore ? ", or schedule zb_v" : "; use schedule zb_v") : ""));
+  }
   Schedule schedule{Placement::vShape(ranks), microbatches, {}};
   for (int rank = 0; rank < ranks; ++rank)
     schedule.ranks.push_back(makeOrder(rank, ranks, microbatches));

@@ -9,6 +9,7 @@
 #include "passes/Stages/Schedules/Generators.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 
@@ -81,16 +82,27 @@ absl::StatusOr<Schedule> bowline::make1F1B(int ranks, int microbatches) {
   return schedule;
 }
 
+absl::Status bowline::verifyInterleaved(int ranks, int microbatches, int chunks) {
+  if (absl::Status status = verifyScheduleSize(ranks, microbatches, chunks); !status.ok())
+    return status;
+  if (microbatches % ranks != 0)
+    return absl::InvalidArgumentError(absl::StrCat("schedule interleaved needs a multiple of ", ranks,
+                                                   " microbatches (the pipeline's ranks), not ", microbatches));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Schedule> bowline::makeInterleaved(int ranks, int microbatches, int chunks) {
   if (absl::Status status = verifyScheduleSize(ranks, microbatches, chunks); !status.ok())
     return status;
-  if (int beyond = microbatches % ranks) {
-    std::string nearest = absl::StrCat(microbatches - beyond + ranks);
-    if (microbatches > ranks)
-      nearest = absl::StrCat(microbatches - beyond, " or ", nearest);
-    return absl::InvalidArgumentError(absl::StrCat("schedule interleaved needs a multiple of ", ranks,
-                                                   " microbatches (the pipeline's ranks), not ", microbatches,
-                                                   "; the nearest is ", nearest, ", or use breadth_first:", chunks));
+  if (absl::Status status = verifyInterleaved(ranks, microbatches, chunks); !status.ok()) {
+    int below = microbatches / ranks * ranks;
+    std::vector<int> nearest;
+    for (int64_t count : {int64_t{below}, int64_t{below} + ranks})
+      if (count <= kMaxScheduledForwards && verifyInterleaved(ranks, static_cast<int>(count), chunks).ok())
+        nearest.push_back(static_cast<int>(count));
+    return absl::InvalidArgumentError(
+        absl::StrCat(status.message(), nearest.empty() ? "" : "; the nearest is ", absl::StrJoin(nearest, " or "),
+                     nearest.empty() ? "; use breadth_first:" : ", or use breadth_first:", chunks));
   }
   Schedule schedule = emptySchedule(Placement::roundRobin(ranks, chunks), microbatches, 2);
   // The n-th forward and the n-th backward of a rank: P microbatches per chunk, then the next chunk.

@@ -57,6 +57,11 @@ absl::StatusOr<Schedule> makeDualPipeV(int ranks, int microbatches);
 /// InvalidArgument unless the sizes are positive and the schedule not too large.
 absl::Status verifyScheduleSize(int ranks, int microbatches, int chunks);
 
+// The conditions of schedules that have more than that. Their messages say what is wrong, and advise nothing.
+absl::Status verifyInterleaved(int ranks, int microbatches, int chunks);
+absl::Status verifyZbV(int ranks, int microbatches);
+absl::Status verifyDualPipeV(int ranks, int microbatches);
+
 } // namespace bowline
 
 #endif // BOWLINE_PASSES_STAGES_SCHEDULES_GENERATORS_H

@@ -42,13 +42,21 @@ static constexpr NamedSchedule kSchedules[] = {
     {"dualpipe_v", ScheduleKind::DualPipeV, false, 2},
 };
 
+/// The number of chunks that was given, the nearest valid one, or 2 where no number was.
+static int nearestChunks(std::optional<absl::string_view> text) {
+  double number = 0; // which reads digits of any length
+  if (!text || !absl::SimpleAtod(*text, &number) || !(number >= 1))
+    return 2;
+  return static_cast<int>(std::min<double>(number, UINT16_MAX));
+}
+
 static absl::Status unknownSchedule(absl::string_view text, absl::string_view name,
                                     std::optional<absl::string_view> chunks) {
   const NamedSchedule &nearest =
       *FindNearest(absl::AsciiStrToLower(name.substr(0, 256)), kSchedules, &NamedSchedule::name);
   std::string suggestion = nearest.name;
   if (nearest.takesChunks)
-    absl::StrAppend(&suggestion, ":", chunks ? chunks->substr(0, 8) : "2");
+    absl::StrAppend(&suggestion, ":", nearestChunks(chunks));
   return absl::InvalidArgumentError(absl::StrCat("there is no schedule '", text.substr(0, 200), "'; the nearest is '",
                                                  suggestion, "', of ", kScheduleSyntax));
 }
@@ -70,7 +78,7 @@ absl::StatusOr<ScheduleChoice> bowline::parseScheduleChoice(absl::string_view te
     if (!number)
       return ScheduleChoice{found->kind, found->chunks, ""};
     std::string nearest = found->kind == ScheduleKind::OneForwardOneBackward
-                              ? absl::StrCat("1f1b' or 'interleaved:", number->substr(0, 8))
+                              ? absl::StrCat("1f1b' or 'interleaved:", nearestChunks(number))
                               : std::string(found->name);
     return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' takes no number of chunks, as in '",
                                                    text.substr(0, 200), "'; the nearest is '", nearest, "'"));
@@ -82,7 +90,7 @@ absl::StatusOr<ScheduleChoice> bowline::parseScheduleChoice(absl::string_view te
   if (!absl::SimpleAtoi(*number, &chunks) || chunks < 1 || chunks > UINT16_MAX)
     return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' needs a number of chunks from 1 to ",
                                                    UINT16_MAX, ", not '", number->substr(0, 200), "'; the nearest is '",
-                                                   name, ":", chunks > UINT16_MAX ? UINT16_MAX : 2, "'"));
+                                                   name, ":", nearestChunks(number), "'"));
   return ScheduleChoice{found->kind, chunks, ""};
 }
 
@@ -91,6 +99,51 @@ std::string bowline::toString(const ScheduleChoice &choice) {
     if (schedule.kind == choice.kind)
       return schedule.takesChunks ? absl::StrCat(schedule.name, ":", choice.chunks) : schedule.name;
   return choice.file;
+}
+
+absl::Status bowline::checkSchedule(const ScheduleChoice &choice, int ranks, int microbatches) {
+  switch (choice.kind) {
+  case ScheduleKind::GPipe:
+  case ScheduleKind::OneForwardOneBackward:
+  case ScheduleKind::BreadthFirst:
+  case ScheduleKind::ZbH1:
+  case ScheduleKind::ZbH2:
+    return verifyScheduleSize(ranks, microbatches, choice.chunks);
+  case ScheduleKind::Interleaved:
+    return verifyInterleaved(ranks, microbatches, choice.chunks);
+  case ScheduleKind::ZbV:
+    return verifyZbV(ranks, microbatches);
+  case ScheduleKind::DualPipeV:
+    return verifyDualPipeV(ranks, microbatches);
+  case ScheduleKind::Table:
+    break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("schedule '", choice.file, "' is a table, to be read from its file"));
+}
+
+std::optional<ScheduleChoice> bowline::laxerSchedule(const ScheduleChoice &choice) {
+  if (choice.kind == ScheduleKind::Interleaved)
+    return ScheduleChoice{ScheduleKind::BreadthFirst, choice.chunks, ""};
+  if (choice.kind == ScheduleKind::DualPipeV)
+    return ScheduleChoice{ScheduleKind::ZbV, choice.chunks, ""};
+  return std::nullopt;
+}
+
+bool bowline::dividesBackwards(const ScheduleChoice &choice) {
+  switch (choice.kind) {
+  case ScheduleKind::ZbH1:
+  case ScheduleKind::ZbH2:
+  case ScheduleKind::ZbV:
+  case ScheduleKind::DualPipeV:
+    return true;
+  case ScheduleKind::GPipe:
+  case ScheduleKind::OneForwardOneBackward:
+  case ScheduleKind::BreadthFirst:
+  case ScheduleKind::Interleaved:
+  case ScheduleKind::Table:
+    return false;
+  }
+  return false;
 }
 
 absl::StatusOr<Schedule> bowline::makeSchedule(const ScheduleChoice &choice, int ranks, int microbatches) {

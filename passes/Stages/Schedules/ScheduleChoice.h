@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,17 @@ extern const char kScheduleSyntax[];
 
 /// Reads that syntax. V is from 1 to 65535. InvalidArgument names the nearest valid choice. A file is not opened.
 absl::StatusOr<ScheduleChoice> parseScheduleChoice(absl::string_view text);
+
+/// InvalidArgument where makeSchedule returns it for these sizes, without making the schedule. The message says what is
+/// wrong, and advises nothing: which other sizes a user may take depends on more than the schedule.
+absl::Status checkSchedule(const ScheduleChoice &choice, int ranks, int microbatches);
+
+/// The schedule with as many chunks per rank that takes any number of microbatches, in place of one that does not.
+std::optional<ScheduleChoice> laxerSchedule(const ScheduleChoice &choice);
+
+/// Whether backward passes are divided into two, which leaves no whole one that could compute activations again. Not
+/// for Table.
+bool dividesBackwards(const ScheduleChoice &choice);
 
 /// What parseScheduleChoice reads.
 std::string toString(const ScheduleChoice &choice);

@@ -114,13 +114,19 @@ static RankOrder makeZbVOrder(int rank, int ranks, int microbatches) {
   return order;
 }
 
-absl::StatusOr<Schedule> bowline::makeZbV(int ranks, int microbatches) {
+/// With fewer microbatches than fill the pipeline the order is that of a full one, without the missing microbatches.
+static int plannedInZbV(int ranks, int microbatches) { return std::max(microbatches, 2 * ranks - 1); }
+
+absl::Status bowline::verifyZbV(int ranks, int microbatches) {
   if (absl::Status status = verifyScheduleSize(ranks, microbatches, 2); !status.ok())
     return status;
-  // With fewer microbatches than fill the pipeline the order is that of a full one, without the missing microbatches.
-  int planned = std::max(microbatches, 2 * ranks - 1);
-  if (absl::Status status = verifyScheduleSize(ranks, planned, 2); !status.ok())
+  return verifyScheduleSize(ranks, plannedInZbV(ranks, microbatches), 2);
+}
+
+absl::StatusOr<Schedule> bowline::makeZbV(int ranks, int microbatches) {
+  if (absl::Status status = verifyZbV(ranks, microbatches); !status.ok())
     return status;
+  int planned = plannedInZbV(ranks, microbatches);
   Schedule schedule{Placement::vShape(ranks), microbatches, {}};
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<Action> actions = makeZbVOrder(rank, ranks, planned).take();

@@ -12,6 +12,7 @@
 #include "passes/Analysis/ModuleTarget.h"
 #include "passes/Analysis/TrainingNames.h"
 #include "passes/Strategy/StrategySchedule.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -61,6 +62,41 @@ FailureOr<int64_t> StageAssignment::countStages() {
   return strategy.getSize(strategy.stageAxis) * (strategy.schedule ? strategy.schedule->chunks : 1);
 }
 
+/// Schedules of the kind of \p choice with fewer chunks per rank, the most first.
+static std::vector<ScheduleChoice> withFewerChunks(const ScheduleChoice &choice) {
+  std::vector<ScheduleChoice> result;
+  if (choice.kind == ScheduleKind::Interleaved || choice.kind == ScheduleKind::BreadthFirst)
+    for (int chunks = choice.chunks - 1; chunks > 1; --chunks)
+      result.push_back({choice.kind, chunks, ""});
+  result.push_back({dividesBackwards(choice) ? ScheduleKind::ZbH1 : ScheduleKind::OneForwardOneBackward, 1, ""});
+  return result;
+}
+
+std::string StageAssignment::adviseFewerStages(int64_t layers, int64_t chunks) {
+  const ScheduleChoice choice = strategy.schedule.value_or(ScheduleChoice());
+  const int64_t ranks = strategy.getSize(strategy.stageAxis), microbatches = strategy.microbatches.value_or(1);
+  const std::string axis = "\"" + strategy.stageAxis + "\"";
+  auto fits = [&](const ScheduleChoice &tried, int64_t ranks) {
+    return ranks * (tried.chunks > 0 ? tried.chunks : chunks) <= layers && microbatches <= INT32_MAX &&
+           checkSchedule(tried, static_cast<int>(ranks), static_cast<int>(microbatches)).ok();
+  };
+  std::vector<std::string> ways;
+  for (int64_t fewer = std::min(ranks - 1, layers / chunks); fewer > 1 && ways.empty(); --fewer)
+    if (fits(choice, fewer))
+      ways.push_back("the nearest valid number of ranks along " + axis + " is " + std::to_string(fewer));
+  if (chunks > 1)
+    for (const ScheduleChoice &other : withFewerChunks(choice))
+      if (fits(other, ranks)) {
+        ways.push_back("use schedule \"" + toString(other) + "\"");
+        break;
+      }
+  if (ways.empty())
+    ways.push_back("give the mesh no axis " + axis + (strategy.schedule ? ", and leave out the schedule" : ""));
+  if (!strategy.stages.empty())
+    ways.back() += ", with the layers of as many stages";
+  return "; " + llvm::join(ways, ", or ");
+}
+
 FailureOr<std::vector<LayerRange>> StageAssignment::divide(int64_t layers, const LayerAnalysis &analysis) {
   FailureOr<int64_t> stages = countStages();
   if (failed(stages))
@@ -74,7 +110,7 @@ FailureOr<std::vector<LayerRange>> StageAssignment::divide(int64_t layers, const
     return describeModel(emitError(location)
                          << *stages << " stages are asked for, " << *stages / ranks << " on each of " << ranks
                          << " ranks along \"" << strategy.stageAxis << "\"")
-           << "; the nearest valid number of stages is " << layers;
+           << adviseFewerStages(layers, *stages / ranks);
   if (strategy.stages.empty()) {
     FailureOr<targets::CostModel> model = costModelOf(module);
     if (failed(model))

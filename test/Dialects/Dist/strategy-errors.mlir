@@ -225,7 +225,7 @@ dist.strategy @table_without_name {
 
 // -----
 
-// expected-error @+1 {{axis "dp" has size 4611686018427387904; the nearest valid one is 1048576, for 1048576 ranks in all}}
+// expected-error @+1 {{axis "dp" has size 4611686018427387904; the nearest valid one is 262144, for 1048576 ranks in all}}
 dist.mesh @large ["dp", "tp"] [4611686018427387904, 4]
 
 // -----

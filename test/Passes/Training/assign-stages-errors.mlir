@@ -32,7 +32,7 @@ module {
 module {
   dist.strategy @s {
     mesh @mesh ["pp"] [2]
-    // expected-error @+1 {{4 stages are asked for, 2 on each of 2 ranks along "pp", but the model has 3 layers; the nearest valid number of stages is 3}}
+    // expected-error @+1 {{4 stages are asked for, 2 on each of 2 ranks along "pp", but the model has 3 layers; use schedule "1f1b"}}
     stages "pp"
     schedule "interleaved:2"
   }
@@ -45,7 +45,7 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{2 stages are asked for, 1 on each of 2 ranks along "pp", but the model has 1 layer; the nearest valid number of stages is 1}}
+  // expected-error @+1 {{2 stages are asked for, 1 on each of 2 ranks along "pp", but the model has 1 layer; give the mesh no axis "pp"}}
   dist.strategy @s { mesh @mesh ["pp"] [2] }
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
   graph.func loss @loss() { graph.return }

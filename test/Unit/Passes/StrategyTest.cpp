@@ -134,7 +134,8 @@ TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=0"}), HasSubstr("axis \"dp\" has size 0; the nearest valid one is 1"));
   EXPECT_THAT(messageOf({.mesh = "dp=1048576,tp=2"}),
               HasSubstr("axis \"tp\" has size 2; the nearest valid one is 1, for 1048576 ranks in all"));
-  EXPECT_THAT(messageOf({.mesh = "dp=9223372036854775807,tp=4"}), HasSubstr("the nearest valid one is 1048576"));
+  EXPECT_THAT(messageOf({.mesh = "dp=9223372036854775807,tp=4"}), HasSubstr("the nearest valid one is 262144"));
+  EXPECT_THAT(messageOf({.mesh = "dp=9223372036854775807,tp=2097152"}), HasSubstr("give all of them fewer"));
   EXPECT_THAT(
       messageOf({.mesh = "dp=2,tpx=2"}),
       HasSubstr("--mesh dp=2,tpx=2: 'dist.mesh' op has axis 'tpx', which nothing uses; the nearest name that has "

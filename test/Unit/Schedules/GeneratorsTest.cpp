@@ -15,6 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
 #include <ctime>
 
 using namespace bowline;
@@ -74,6 +77,35 @@ TEST(Generators, RefuseWhatDoesNotFit) {
     EXPECT_FALSE(makeSchedule(choose(name), -3, -3).ok());
   }
   EXPECT_THAT(std::string(makeSchedule(choose("a.csv"), 2, 2).status().message()), HasSubstr("read from its file"));
+}
+
+TEST(Generators, ConditionsAreKnownBefore) {
+  for (const std::string &name : publishedSchedules())
+    for (int ranks : {0, 1, 2, 3, 4, 2049})
+      for (int microbatches : {0, 1, 2, 3, 4, 7, 8, 9, 4100, 1 << 24}) {
+        if (int64_t{ranks} * microbatches > 1 << 20 && ranks < 2049)
+          continue; // which would take long to make
+        EXPECT_EQ(checkSchedule(choose(name.c_str()), ranks, microbatches).ok(),
+                  makeSchedule(choose(name.c_str()), ranks, microbatches).ok())
+            << name << " " << ranks << " " << microbatches;
+      }
+}
+
+// What is advised for a schedule alone is right for it.
+TEST(Generators, AdvisedSizesAreTaken) {
+  for (int ranks : {2, 3, 4, 2048, 4096, 5000})
+    for (int microbatches : {1, 2, 3, 5, 2047, 4095, 1 << 23}) {
+      absl::Status refused = makeInterleaved(ranks, microbatches, 2).status();
+      absl::string_view message = refused.message();
+      if (refused.ok() || message.find("the nearest is ") == message.npos)
+        continue;
+      message.remove_prefix(message.find("the nearest is ") + 15);
+      for (absl::string_view number : absl::StrSplit(message.substr(0, message.find(",")), " or ", absl::SkipEmpty())) {
+        int count = 0;
+        ASSERT_TRUE(absl::SimpleAtoi(number, &count)) << message;
+        EXPECT_TRUE(checkSchedule(choose("interleaved:2"), ranks, count).ok()) << refused;
+      }
+    }
 }
 
 // A release build makes each in 0.01 s and simulates it in 0.3 s; what is far from linear ends with the test's time

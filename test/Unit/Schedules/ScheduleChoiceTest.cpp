@@ -52,13 +52,23 @@ TEST(ScheduleChoice, NamesTheNearest) {
       {"breadth_first:65536", "'breadth_first:65535'"},
       {"breadth_first:99999999999999999999", "'breadth_first:65535'"},
       {"1f1b:2", "'1f1b' or 'interleaved:2'"},
+      {"1f1b:two", "'1f1b' or 'interleaved:2'"},
+      {"interleavd:x", "'interleaved:2'"},
+      {"interleavd:0", "'interleaved:2'"},
+      {"interleavd:123456789", "'interleaved:65535'"},
       {"zb_v:2", "'zb_v'"},
       {"gpipe:", "'gpipe'"},
   };
-  for (auto [text, nearest] : cases)
-    EXPECT_THAT(std::string(parseScheduleChoice(text).status().message()),
-                HasSubstr(std::string("the nearest is ") + nearest))
-        << text;
+  for (auto [text, nearest] : cases) {
+    std::string message(parseScheduleChoice(text).status().message());
+    EXPECT_THAT(message, HasSubstr(std::string("the nearest is ") + nearest)) << text;
+    // What is named can be read.
+    for (std::string_view rest(nearest); rest.find('\'') != rest.npos;) {
+      rest.remove_prefix(rest.find('\'') + 1);
+      EXPECT_TRUE(parseScheduleChoice({rest.data(), rest.find('\'')}).ok()) << message;
+      rest.remove_prefix(rest.find('\'') + 1);
+    }
+  }
 }
 
 TEST(ScheduleChoice, SurvivesAnything) {

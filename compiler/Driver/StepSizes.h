@@ -1,0 +1,75 @@
+//===- StepSizes.h - Batches, microbatches and sequences that go together
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_STEPSIZES_H
+#define BOWLINE_COMPILER_DRIVER_STEPSIZES_H
+
+#include "passes/Strategy/Strategy.h"
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// The sizes of one step of training. A program that is no directory has its own batch and sequence, which are 0 here.
+struct StepSizes {
+  int64_t batch = 0; ///< sequences of all microbatches
+  int64_t microbatches = 1;
+  int64_t seq = 0; ///< positions of a sequence
+
+  bool operator==(const StepSizes &) const = default;
+};
+
+/// How a message names what it advises to change.
+struct StepFlags {
+  /// The microbatches and the schedule are lines of a file, and not flags.
+  bool areMicrobatchesInFile = false, isScheduleInFile = false;
+};
+
+/// Which sizes a strategy allows: one place that knows all conditions, so that whatever a message advises meets all of
+/// them. Advice was tried before it is given.
+class StepSizeRules {
+public:
+  /// \p maxPositions are those of the model, if they are known.
+  explicit StepSizeRules(Strategy strategy, std::optional<int64_t> maxPositions = std::nullopt);
+
+  /// OK, or kInvalidArgument that says which condition fails and which sizes nearby meet all of them: another number of
+  /// microbatches, another batch, or both.
+  absl::Status check(const StepSizes &sizes, const StepFlags &flags = {}) const;
+
+  /// The same about the length of sequences, which the model limits too, and with sequence parallelism ranks divide.
+  absl::Status checkSequence(const StepSizes &sizes) const;
+
+  bool allows(const StepSizes &sizes) const { return check(sizes, {}, /*advises=*/false).ok(); }
+
+private:
+  absl::Status check(const StepSizes &sizes, const StepFlags &flags, bool advises) const;
+  absl::Status checkSlots(const StepSizes &sizes, const StepFlags &flags) const;
+  absl::Status checkDivision(const StepSizes &sizes) const;
+  absl::Status checkLength(const StepSizes &sizes) const;
+  absl::Status checkPipeline(const StepSizes &sizes) const;
+  absl::Status checkPositions(const StepSizes &sizes) const;
+
+  std::vector<int64_t> nearestMicrobatches(const StepSizes &sizes) const;
+  std::vector<int64_t> nearestBatches(const StepSizes &sizes) const;
+  std::optional<StepSizes> nearestPair(const StepSizes &sizes) const;
+  std::optional<std::string> otherSchedule(const StepSizes &sizes) const;
+  std::string advise(const StepSizes &sizes, const StepFlags &flags) const;
+  int64_t mostMicrobatches() const;
+
+  Strategy strategy;
+  std::optional<int64_t> maxPositions;
+  int64_t batchRanks = 1;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_STEPSIZES_H
