@@ -108,7 +108,8 @@ absl::StatusOr<double> Evaluator::Evaluate() {
                              BOWLINE_RETURN_IF_ERROR(filled);
                              return true;
                            }));
-  return loss.value();
+  if (!loss.has_value()) return absl::InternalError("an evaluation ended that nobody stops");
+  return *loss;
 }
 
 }  // namespace bowline
