@@ -92,7 +92,8 @@ absl::StatusOr<std::optional<Checkpoint>> OpenCheckpoint(const RunOptions& optio
     BOWLINE_ASSIGN_OR_RETURN(checkpoint, Checkpoint::Open(path));
     return absl::OkStatus();
   };
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? open(options.resume) : absl::OkStatus()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter(
+      "opening a checkpoint", [&] { return agreement.rank() == 0 ? open(options.resume) : absl::OkStatus(); }));
   BOWLINE_ASSIGN_OR_RETURN(const std::string path,
                            agreement.FromRankZero(checkpoint.has_value() ? checkpoint->path() : ""));
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(checkpoint.has_value() ? absl::OkStatus() : open(path)));

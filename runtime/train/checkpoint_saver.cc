@@ -94,9 +94,13 @@ absl::Status CheckpointSaver::Commit() {
   const absl::StatusOr<std::string> path = save_->Commit(written_, agreement_);
   // Ranks that cannot agree any more leave the save to Abandon.
   if (!path.ok() && agreement_.IsBroken()) return path.status();
-  if (path.ok()) Report(*path);
+  absl::Status deleted;
+  if (path.ok()) {
+    Report(*path);
+    deleted = DeleteOld();
+  }
   save_ = nullptr;
-  return path.status();
+  return path.ok() ? deleted : path.status();
 }
 
 void CheckpointSaver::Abandon() {
@@ -117,9 +121,16 @@ void CheckpointSaver::Report(std::string path) {
     options_.on_note(absl::StrCat("step ", saved.step, ": ", save_->non_finite(), "; saved all the same"));
   }
   options_.on_saved(saved);
-  if (options_.keep == 0 || agreement_.rank() != 0) return;
-  const absl::Status deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
-  if (!deleted.ok()) options_.on_note(deleted.message());
+}
+
+absl::Status CheckpointSaver::DeleteOld() {
+  if (options_.keep == 0) return absl::OkStatus();
+  return agreement_.AllOkAfter("deleting old checkpoints", [&] {
+    if (agreement_.rank() != 0) return absl::OkStatus();
+    const absl::Status deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
+    if (!deleted.ok()) options_.on_note(deleted.message());
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace bowline

@@ -61,6 +61,8 @@ class CheckpointSaver {
   absl::StatusOr<bool> CopyFits(const CheckpointContent& content);
   absl::Status Commit();
   void Report(std::string path);
+  // Best effort: what cannot be deleted is a note.
+  absl::Status DeleteOld();
 
   const Options options_;
   Agreement& agreement_;

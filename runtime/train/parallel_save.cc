@@ -31,11 +31,12 @@ absl::StatusOr<std::unique_ptr<ParallelSave>> ParallelSave::Begin(const std::str
                                                                   Agreement& agreement) {
   auto save = std::unique_ptr<ParallelSave>(new ParallelSave(std::move(content), options));
   absl::StatusOr<std::vector<StoredPart>> parts = StoredParts(save->content_.tensors, save->content_.self);
-  absl::Status begun = parts.status();
+  const absl::Status begun = parts.status();
   if (begun.ok()) save->parts_ = *std::move(parts);
-  if (begun.ok()) begun = save->BeginHere(directory);
   // The writer deletes what was written when rank 0 returns without a commit; the others are done by then.
-  if (absl::Status all = agreement.AllOk(begun); !all.ok()) return save->Explain(all);
+  const absl::Status all = agreement.AllOkAfter("making the folder of a checkpoint",
+                                                [&] { return begun.ok() ? save->BeginHere(directory) : begun; });
+  if (!all.ok()) return save->Explain(all);
   absl::StatusOr<std::string> staging =
       agreement.FromRankZero(save->writer_.has_value() ? save->writer_->staging_path() : "");
   if (!staging.ok()) return save->Explain(staging.status());
@@ -89,7 +90,7 @@ absl::StatusOr<std::string> ParallelSave::CommitHere(const absl::Status& written
     BOWLINE_ASSIGN_OR_RETURN(path, writer_->Commit());
     return absl::OkStatus();
   };
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(commit()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("naming a checkpoint", commit));
   return agreement.FromRankZero(path);
 }
 

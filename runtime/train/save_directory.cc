@@ -14,7 +14,7 @@
 #include <system_error>
 #include <thread>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/atomic_directory.h"
@@ -70,13 +70,20 @@ SaveDirectory::~SaveDirectory() {
   fs::remove(path_, ignored);
 }
 
-absl::Status SaveDirectory::Lock() {
+absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
   const std::string file = absl::StrCat(path_, "/", kLockFile);
   lock_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!lock_.valid()) return ErrnoToStatus(errno, absl::StrCat("cannot write '", file, "'"));
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     // A file system without locks has none of another run either.
     if (errno != EWOULDBLOCK) return absl::OkStatus();
+    // A server keeps the lock of a host that is gone for a while.
+    const bool is_here = absl::EndsWith(FirstLineOf(file), absl::StrCat(" on ", HostName()));
+    if (!is_here && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      continue;
+    }
     return absl::FailedPreconditionError(absl::StrCat("another run is saving into '", path_, "': process ",
                                                       FirstLineOf(file),
                                                       "; wait until it ends, or save into another directory"));
@@ -108,7 +115,7 @@ absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
   std::error_code ignored;
   is_new_ = !fs::exists(path, ignored);
   BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
-  BOWLINE_RETURN_IF_ERROR(Lock());
+  BOWLINE_RETURN_IF_ERROR(Lock(run.patience));
   BOWLINE_RETURN_IF_ERROR(CheckRun(run));
   return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
 }
@@ -131,7 +138,8 @@ absl::Status SaveDirectory::CheckShared(const std::string& path, const Run& run,
 
 absl::Status SaveDirectory::Prepare(const std::string& path, const Run& run, Agreement& agreement,
                                     const std::function<void(absl::string_view)>& note) {
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? Make(path, run) : absl::OkStatus()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter(
+      "locking the save directory", [&] { return agreement.rank() == 0 ? Make(path, run) : absl::OkStatus(); }));
   BOWLINE_RETURN_IF_ERROR(CheckShared(path, run, agreement));
   if (agreement.rank() != 0) return absl::OkStatus();
   if (const std::optional<std::string> room = NoteOfRoom(path, run.checkpoint_bytes)) note(*room);

@@ -1,6 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_SAVE_DIRECTORY_H_
 #define BOWLINE_RUNTIME_TRAIN_SAVE_DIRECTORY_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,9 +18,11 @@ namespace bowline {
 class SaveDirectory {
  public:
   struct Run {
-    std::string id;                 // TrainerState.run
-    std::string resumed_from;       // the checkpoint with which it goes on; empty: none
+    std::string id = {};            // TrainerState.run
+    std::string resumed_from = {};  // the checkpoint with which it goes on; empty: none
     uint64_t checkpoint_bytes = 0;  // of the tensors of one checkpoint
+    // How long it waits for a lock that a process of another host has, which may be gone.
+    std::chrono::nanoseconds patience = std::chrono::minutes(2);
   };
 
   SaveDirectory() = default;
@@ -39,7 +42,7 @@ class SaveDirectory {
 
  private:
   absl::Status Make(const std::string& path, const Run& run);
-  absl::Status Lock();
+  absl::Status Lock(std::chrono::nanoseconds patience);
   absl::Status CheckRun(const Run& run) const;
   absl::Status CheckShared(const std::string& path, const Run& run, Agreement& agreement) const;
 

@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "runtime/train/save_directory.h"
@@ -155,6 +155,23 @@ TEST_F(SaveDirectoryTest, IsOfOneRunAtATime) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("another run is saving into '"),
                                                    HasSubstr(absl::StrCat("process ", ::getpid(), " on "))));
+}
+
+// The lock of a process of another host that is gone lasts a little longer than the process.
+TEST_F(SaveDirectoryTest, WaitsForTheLockOfAnotherHost) {
+  std::optional<SaveDirectory> first(std::in_place);
+  ASSERT_EQ(Prepare(*first, directory_ / "s", {.id = "a"}), absl::OkStatus());
+  first->Keep();
+  WriteWholeFile(directory_ / "s/.lock", "7 on elsewhere\n");
+  SaveDirectory second, third;
+  EXPECT_THAT(std::string(Prepare(second, directory_ / "s", {.id = "a", .patience = {}}).message()),
+              HasSubstr("another run is saving into '"));
+  std::thread gone([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    first.reset();
+  });
+  EXPECT_EQ(Prepare(third, directory_ / "s", {.id = "a"}), absl::OkStatus());
+  gone.join();
 }
 
 TEST_F(SaveDirectoryTest, TakesCheckpointsOfTheSameRunAlone) {
