@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -88,6 +89,12 @@ absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
                                                       FirstLineOf(file),
                                                       "; wait until it ends, or save into another directory"));
   }
+  // A run that did not begin may have taken the file back meanwhile.
+  struct stat held = {}, there = {};
+  if (::fstat(lock_.get(), &held) != 0 || ::stat(file.c_str(), &there) != 0 || held.st_ino != there.st_ino) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another run has just left '", path_, "'; start this one again"));
+  }
   const std::string holder = absl::StrCat(::getpid(), " on ", HostName(), "\n");
   if (::ftruncate(lock_.get(), 0) != 0 ||
       ::pwrite(lock_.get(), holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size())) {
@@ -113,9 +120,10 @@ absl::Status SaveDirectory::CheckRun(const Run& run) const {
 absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
   path_ = path;
   std::error_code ignored;
-  is_new_ = !fs::exists(path, ignored);
+  const bool is_new = !fs::exists(path, ignored);
   BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
   BOWLINE_RETURN_IF_ERROR(Lock(run.patience));
+  is_new_ = is_new;
   BOWLINE_RETURN_IF_ERROR(CheckRun(run));
   return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
 }
