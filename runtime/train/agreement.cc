@@ -110,7 +110,7 @@ absl::Status Agreement::AllOk(const absl::Status& mine) {
 absl::Status Agreement::MeetUntilAll(Flag& done, absl::string_view doing) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kNotes = std::chrono::seconds(10);
-  auto next_note = Clock::now() + kNotes;
+  auto next_note = Clock::now() + std::min<std::chrono::nanoseconds>(4 * interval_, kNotes);
   for (;;) {
     int32_t at_work = done.WaitFor(interval_) ? 0 : rank() + 1;
     BOWLINE_RETURN_IF_ERROR(Max(&at_work, 1));

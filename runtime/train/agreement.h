@@ -48,8 +48,9 @@ class Agreement {
   absl::Status AllOk(const absl::Status& mine);
 
   // AllOk of what `work` returns, which may take much longer than a rank is waited for, and does not use this object.
-  // Meanwhile a thread of each rank answers the others, so that a rank at work is not taken for one that is gone. Every
-  // 10 seconds rank 0 notes who is still at work: "waiting for rank 3, which is DOING".
+  // Meanwhile a thread of each rank answers the others, so that a rank at work is not taken for one that is gone. After
+  // half of the timeout, or a few seconds, and then every 10 seconds rank 0 notes who is still at work: "waiting for
+  // rank 3, which is DOING".
   absl::Status AllOkAfter(absl::string_view doing, absl::FunctionRef<absl::Status()> work);
 
   // Where the notes of AllOkAfter go; nowhere at first.

@@ -97,9 +97,11 @@ TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
 
 TEST(AgreementTest, ARankAtWorkIsWaitedForLongerThanOneThatIsSilent) {
   const auto timeout = std::chrono::seconds(2);
+  std::vector<std::string> notes;
   const auto statuses = AsRanks(
       3,
       [&](Agreement& agreement, RankGroup&) {
+        if (agreement.rank() == 0) agreement.SetNotes([&](absl::string_view note) { notes.emplace_back(note); });
         return agreement.AllOkAfter("saving", [&] {
           if (agreement.rank() == 1) std::this_thread::sleep_for(2 * timeout);
           return agreement.rank() == 2 ? absl::DataLossError("full") : absl::OkStatus();
@@ -107,6 +109,7 @@ TEST(AgreementTest, ARankAtWorkIsWaitedForLongerThanOneThatIsSilent) {
       },
       timeout);
   for (const absl::Status& status : statuses) EXPECT_EQ(status, absl::DataLossError("rank 2: full"));
+  EXPECT_THAT(notes, ElementsAre("waiting for rank 1, which is saving"));
 }
 
 TEST(AgreementTest, RanksOfOneProcessAreOnOneMachine) {
