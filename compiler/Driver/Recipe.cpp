@@ -33,6 +33,10 @@ void bowline::attachRecipe(ModuleOp module, const CompileOptions &options) {
     recipe["eps"] = options.eps;
     recipe["weight-decay"] = options.weightDecay;
   }
+  // Of a program that was printed before the optimizer was inserted: the flags of this compilation count.
+  for (auto attachment : llvm::make_early_inc_range(module.getOps<plan::AttachmentOp>()))
+    if (attachment.getName() == kRecipeAttachment)
+      attachment.erase();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kRecipeAttachment, recipe.dump());
 }
