@@ -93,7 +93,8 @@ class Case:
         metrics.unlink(missing_ok=True)
         run(self.tools / "bowline-run", self.plans[threads], "--data", self.options.data, "--steps", steps, "--metrics",
             metrics, "--quiet", "--allow-non-finite", *more)
-        return [json.loads(line)["step_ms"] for line in metrics.read_text(encoding="utf-8").splitlines()]
+        lines = map(json.loads, metrics.read_text(encoding="utf-8").splitlines())
+        return [line["step_ms"] for line in lines if "step_ms" in line]
 
     def first_checkpoint(self):
         self.train(1, 1, "--save", self.folder / "saved")

@@ -187,7 +187,8 @@ def main(argv) -> int:
     pages = arguments.pages or ["README.md"] + sorted(
         str(path.relative_to(root)) for pattern in ("docs/*.md", "examples/*/README.md") for path in root.glob(pattern))
 
-    environment = dict(os.environ, PATH=f"{arguments.tools.resolve()}{os.pathsep}{os.environ['PATH']}", LC_ALL="C.UTF-8")
+    # Examples leave nothing in the cache of whoever runs them.
+    environment = dict({"BOWLINE_CACHE_DIR": "off", **os.environ}, PATH=f"{arguments.tools.resolve()}{os.pathsep}{os.environ['PATH']}", LC_ALL="C.UTF-8")
     passed, failures = 0, []
     for page in pages:
         try:

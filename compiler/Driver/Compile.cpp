@@ -12,6 +12,7 @@
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PassRemarks.h"
+#include "compiler/Driver/Recipe.h"
 #include "compiler/Driver/StepSizes.h"
 #include "compiler/Driver/StrategyRecord.h"
 #include "compiler/Emit/EmitPlan.h"
@@ -418,6 +419,8 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline, options));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
+  if (trains(options.mode) && options.from < Phase::Train)
+    attachRecipe(module, options);
   BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(module));
   result.recompute = dist::recomputeOf(module);
   result.memoryAdvice = adviseOnMemory(options, strategy, result.recompute);

@@ -46,6 +46,8 @@ const char* AdviceOf(int error_number) {
 
 }  // namespace
 
+absl::Status NotFiniteError(absl::string_view message) { return absl::OutOfRangeError(message); }
+
 int ExitCode(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -58,6 +60,8 @@ int ExitCode(const absl::Status& status) {
       return 1;
     case absl::StatusCode::kAborted:
       return 2;
+    case absl::StatusCode::kOutOfRange:
+      return kNotFiniteExitCode;
     default:
       return 3;
   }

@@ -8,6 +8,7 @@
 //   kDataLoss            bytes are corrupt or truncated                                exit code 1
 //   kPermissionDenied    a path that the user gave may not be read or written          exit code 1
 //   kAborted             a check of a plan failed; the message is the counter-example  exit code 2
+//   kOutOfRange          a loss or a state is infinite or NaN (NotFiniteError)          exit code 4
 //   everything else      a fault at run time (disk full, out of memory)                exit code 3
 // An assertion is for the programmer; a status for everyone else. A message says what, where and what to do.
 
@@ -18,6 +19,12 @@
 #include "absl/strings/str_cat.h"
 
 namespace bowline {
+
+// The exit code of training that became infinite or NaN: the same command would come to the same numbers again.
+inline constexpr int kNotFiniteExitCode = 4;
+
+// The error of a loss, a gradient or a state that is infinite or NaN.
+absl::Status NotFiniteError(absl::string_view message);
 
 // The exit code of a command that ends with `status`.
 int ExitCode(const absl::Status& status);

@@ -27,10 +27,21 @@ absl::Status VerifyIgnoredTensor(const json& copy_of) {
   return absl::InvalidArgumentError(absl::StrCat("is ", DescribeJsonType(copy_of), ", and not a parameter's name"));
 }
 
+absl::Status VerifySetting(const json& value) {
+  if (value.is_number() || value.is_string()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("is ", DescribeJsonType(value), ", and not a number or a text"));
+}
+
+absl::Status VerifyValueOf(absl::string_view name, const json& value) {
+  if (name == kFunctionKeysAttachment) return VerifyFunctionKey(value);
+  return name == kRecipeAttachment ? VerifySetting(value) : VerifyIgnoredTensor(value);
+}
+
 }  // namespace
 
 bool IsJsonAttachment(absl::string_view name) {
-  return name == kConfigAttachment || name == kFunctionKeysAttachment || name == kIgnoredTensorsAttachment;
+  return name == kConfigAttachment || name == kFunctionKeysAttachment || name == kIgnoredTensorsAttachment ||
+         name == kRecipeAttachment;
 }
 
 absl::StatusOr<json> ParseAttachment(absl::string_view name, absl::string_view text) {
@@ -41,7 +52,7 @@ absl::StatusOr<json> ParseAttachment(absl::string_view name, absl::string_view t
   }
   if (name == kConfigAttachment) return object;
   for (const auto& [key, value] : object.items()) {
-    const absl::Status status = name == kFunctionKeysAttachment ? VerifyFunctionKey(value) : VerifyIgnoredTensor(value);
+    const absl::Status status = VerifyValueOf(name, value);
     if (!status.ok()) return absl::InvalidArgumentError(absl::StrCat(place, ": \"", key, "\" ", status.message()));
   }
   return object;

@@ -23,6 +23,10 @@ inline constexpr char kFunctionKeysAttachment[] = "function_keys.json";
 // key of the parameter of which it must be a copy, or "".
 inline constexpr char kIgnoredTensorsAttachment[] = "ignored_tensors.json";
 
+// The settings of training that a plan computes, and that decide how a run goes on: a JSON object, each name of a flag
+// of the compiler without its dashes with a number or a text.
+inline constexpr char kRecipeAttachment[] = "recipe.json";
+
 // Whether the text of this name is one of those above.
 bool IsJsonAttachment(absl::string_view name);
 

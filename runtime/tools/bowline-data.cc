@@ -131,7 +131,11 @@ int Main(int argc, char** argv) {
   InfoOptions info;
   CLI::App* info_command =
       app.add_subcommand("info", "Format, number of tokens, and the most frequent ids of a token file");
-  info_command->add_option("FILE", info.file, "llm.c .bin, Megatron .bin or .idx, or NumPy .npy (u16, i32)")
+  info_command
+      ->add_option(
+          "FILE", info.file,
+          "llm.c .bin (u16, u32), Megatron .bin or .idx, NumPy .npy of integers, or u16:FILE or u32:FILE for raw "
+          "tokens")
       ->required();
   info_command->add_flag("--json", info.json, "Print JSON");
   info_command->add_option("--top", info.top, "How many of the most frequent ids to print")

@@ -1,16 +1,18 @@
 // bowline-run: trains with a training plan, or writes text with a plan that generates or serves.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/tools/compared_options.h"
+#include "runtime/tools/restarts.h"
 #include "runtime/tools/run_flags.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/run_process.h"
@@ -61,8 +63,11 @@ The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP finishes the step, saves if there i
 process that --nproc started them from, with exit code 75; a second one ends the command at once. Before training, and
 where nothing is trained, the first one ends it at once with 75. A run whose last step is done ends with 0.
 
-Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a loss that is no number, a rank that died),
-75 stopped by a signal before the last step (EX_TEMPFAIL): the same command with --resume goes on.)";
+With --restarts N a failure, such as a rank that died, starts all ranks again, from the latest checkpoint of --save; N counts
+failures in a row without a new checkpoint. A wrong input, numbers that are not finite and a signal end the run.
+
+Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a rank that died), 4 a loss or a state became
+infinite or NaN, 75 stopped by a signal before the last step (EX_TEMPFAIL): the same command with --resume goes on.)";
 
 // What the plan is for, after looking at the options for it.
 absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& options, const RunModes& modes) {
@@ -85,34 +90,62 @@ absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& opti
                                                  "bowline-inspect lists what it has"));
 }
 
-// The command line of a rank: all but --nproc.
-std::vector<std::string> WithoutNproc(int argc, char** argv) {
+// The command line without some options, each of which has a value.
+std::vector<std::string> Without(absl::Span<const absl::string_view> left_out, int argc, char** argv) {
   std::vector<std::string> arguments;
   bool options = true;
   for (int i = 1; i < argc; ++i) {
     const absl::string_view argument = argv[i];
     options &= argument != "--";
-    if (options && argument == "--nproc") {
-      ++i;
-    } else if (!options || !absl::StartsWith(argument, "--nproc=")) {
+    const absl::string_view name = argument.substr(0, argument.find('='));
+    if (!options || std::find(left_out.begin(), left_out.end(), name) == left_out.end()) {
       arguments.emplace_back(argument);
+    } else if (name == argument) {
+      ++i;
     }
   }
   return arguments;
 }
 
+RestartOptions RestartsOf(const RunOptions& options, int argc, char** argv) {
+  RestartOptions restart = {options.restarts, options.save, {}, "step 0"};
+  if (!options.resume.empty()) restart.begin = absl::StrCat("'", options.resume, "' as before");
+  restart.resumed = Without({"--nproc", "--restarts", "--resume", "--weights"}, argc, argv);
+  restart.resumed.insert(restart.resumed.begin(), {"--resume", options.save});
+  return restart;
+}
+
+// Nobody here could start the ranks of other processes again.
+absl::Status CheckRestarts(const RunOptions& options) {
+  if (options.nproc > 0 || options.restarts == 0) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
+  if (launch.ranks == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--restarts starts again what this command has started, but ", launch.source, " says that this process is rank ",
+      launch.rank, " of ", launch.ranks, "; leave it out, and let the launcher start all ranks again, with --resume ",
+      options.save, " once that has a checkpoint, unless the exit code is 0, 1 or 4"));
+}
+
 // What the name of the trace of a rank that is a process ends in.
 std::string TraceSuffix(int rank) { return absl::StrCat(".rank-", rank); }
 
-// Starts all ranks, and looks at what would be wrong on each of them once.
+// Starts the processes of the run, and looks at what would be wrong on each of them once.
 absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int argc, char** argv) {
   std::vector<std::string> suffixes;
   for (int rank = 0; rank < options.nproc; ++rank) suffixes.push_back(TraceSuffix(rank));
+  if (options.nproc == 0) suffixes.emplace_back();
+  BOWLINE_RETURN_IF_ERROR(CheckRestarts(options));
   BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, suffixes));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(ChooseRun(plan, options, modes).status());
-  BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
-  return SpawnRanks(kTool, options.nproc, WithoutNproc(argc, argv));
+  if (options.nproc > 0) BOWLINE_RETURN_IF_ERROR(CheckSpawn(plan, options));
+  const SpawnOptions spawn = {kTool, options.nproc, Without({"--nproc", "--restarts"}, argc, argv)};
+  if (options.restarts > 0 && options.save_every == 0) {
+    Note(options, "without --save-every nothing is saved before the last step, so each restart begins as this command");
+  }
+  if (options.restarts > 0) return SpawnWithRestarts(spawn, RestartsOf(options, argc, argv));
+  BOWLINE_ASSIGN_OR_RETURN(const SpawnEnd end, SpawnOnce(spawn));
+  return EndAs(end);
 }
 
 absl::Status WriteTrace(const RunOptions& options, const std::string& suffix) {
@@ -127,12 +160,13 @@ absl::Status CheckTrace(const RunOptions& options, const std::string& suffix) {
 }
 
 absl::StatusOr<RunEnd> RunOne(const RunOptions& given, const RunModes& modes, const CLI::App& app,
-                              std::optional<int> spawned_listener) {
+                              const std::optional<SpawnedRank>& spawned) {
   RunOptions options = given;
   if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
+  if (spawned.has_value()) options.on_training = [&] { Report(*spawned, SpawnReport::kTraining); };
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
   const std::string suffix = launch.ranks > 1 ? TraceSuffix(launch.rank) : "";
-  if (!spawned_listener.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
+  if (!spawned.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
   RunEnd end = RunEnd::kDone;
   const auto run = [&](LoadedPlan plan, const RankView& view) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
@@ -141,11 +175,10 @@ absl::StatusOr<RunEnd> RunOne(const RunOptions& given, const RunModes& modes, co
     return absl::OkStatus();
   };
   if (launch.ranks > 1) {
-    absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
+    absl::Status status = RunAsProcess(options, launch, spawned.value_or(SpawnedRank()), ComparedOptions(app), run);
     if (status.ok()) status = WriteTrace(options, suffix);
     // A launcher may not say which rank printed a line.
-    BOWLINE_RETURN_IF_ERROR(spawned_listener.has_value() ? status
-                                                         : Annotate(status, absl::StrCat("on rank ", launch.rank)));
+    BOWLINE_RETURN_IF_ERROR(spawned.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
     return end;
   }
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
@@ -175,12 +208,12 @@ int Main(int argc, char** argv) {
   const RunModes modes = AddRunOptions(app, options);
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
-  const std::optional<int> spawned_listener = ListenerOfSpawner();
-  if (options.nproc > 0) {
-    const absl::StatusOr<int> spawned = Spawn(options, modes, argc, argv);
-    return spawned.ok() ? *spawned : ReportStatus(kTool, spawned.status());
+  const std::optional<SpawnedRank> spawned = FromSpawner();
+  if (options.nproc > 0 || options.restarts > 0) {
+    const absl::StatusOr<int> exit = Spawn(options, modes, argc, argv);
+    return exit.ok() ? *exit : ReportStatus(kTool, exit.status());
   }
-  const absl::StatusOr<RunEnd> end = RunOne(options, modes, app, spawned_listener);
+  const absl::StatusOr<RunEnd> end = RunOne(options, modes, app, spawned);
   if (end.ok() && *end == RunEnd::kStopped) return kStoppedExitCode;
   return ReportStatus(kTool, end.status());
 }

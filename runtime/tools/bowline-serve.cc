@@ -413,7 +413,7 @@ std::vector<std::string> ArgumentsOfRanks(const CLI::App& app, const ServeOption
 
 // Serves, or starts the ranks that do.
 absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
-  const std::optional<int> listener = ListenerOfSpawner();
+  const std::optional<SpawnedRank> spawned = FromSpawner();
   Signals signals;
   BOWLINE_RETURN_IF_ERROR(CheckOptions(options));
   Launch launch;
@@ -436,9 +436,10 @@ absl::StatusOr<int> Serve(ServeOptions options, const CLI::App& app) {
           options.plan, "'; compile it once with --mode serve --mesh tp=", launch.ranks, ", and serve the plan"));
     }
     signals.Start(options.drain_timeout_s);
-    const absl::Status status = RunAsProcess(options, launch, listener.value_or(-1), ComparedOptions(app), run_process);
+    const absl::Status status =
+        RunAsProcess(options, launch, spawned.value_or(SpawnedRank()), ComparedOptions(app), run_process);
     // A launcher may not say which rank printed a line.
-    BOWLINE_RETURN_IF_ERROR(listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
+    BOWLINE_RETURN_IF_ERROR(spawned.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank)));
     return 0;
   }
   BOWLINE_ASSIGN_OR_RETURN(const ServerFiles files, OpenServerFiles(options));

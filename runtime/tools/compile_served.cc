@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/available_memory.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
-#include "runtime/tools/available_memory.h"
 #include "runtime/tools/child_process.h"
 #include "runtime/tools/find_tool.h"
 

@@ -53,6 +53,12 @@ void RankOutput::Take(int rank, absl::string_view line) {
   found->ranks.push_back(rank);
 }
 
+bool RankOutput::HasError(int rank) const {
+  return std::any_of(errors_.begin(), errors_.end(), [&](const Error& error) {
+    return std::find(error.ranks.begin(), error.ranks.end(), rank) != error.ranks.end();
+  });
+}
+
 void RankOutput::Say(absl::string_view text) { Print(absl::StrCat(tool_, ": ", text, "\n")); }
 
 void RankOutput::Finish(bool errors) {

@@ -18,6 +18,9 @@ class RankOutput {
   // Takes what there is to read from the non-blocking `descriptor`. False at its end.
   bool Read(int rank, int descriptor);
 
+  // Whether the rank has printed an error message.
+  bool HasError(int rank) const;
+
   // Prints a line of this process.
   void Say(absl::string_view text);
 

@@ -17,6 +17,11 @@ std::string CheckCount(const std::string& text) {
   return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number from 1 on";
 }
 
+std::string CheckRestarts(const std::string& text) {
+  int32_t value = 0;
+  return absl::SimpleAtoi(text, &value) && value >= 0 ? "" : text + " is not a number of restarts from 0 on";
+}
+
 std::string CheckTokenId(const std::string& text) {
   int32_t value = 0;
   return absl::SimpleAtoi(text, &value) && value >= 0 ? ""
@@ -68,6 +73,7 @@ absl::Status Require(bool given, absl::string_view what) {
 
 RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator count(CheckCount, "N");
+  const CLI::Validator restarts(CheckRestarts, "N");
   const CLI::Validator temperature(CheckTemperature, "T");
   const CLI::Validator seed(CheckSeed, "N");
   const CLI::Validator id(CheckTokenId, "ID");
@@ -101,13 +107,21 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
     modes.training.push_back(option->group(training));
     return option;
   };
-  train(app.add_option("--data", o.data, "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy"));
+  train(app.add_option("--data", o.data,
+                       "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy, u16:FILE or u32:FILE for "
+                       "raw tokens. Given several times: the files follow each other or, as --data 0.7:FILE --data "
+                       "0.3:FILE, are drawn from by weight"))
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   train(app.add_option("--steps", o.steps, "Train up to this step, counted from the very first of the run"))
       ->check(count);
   train(app.add_option("--order", o.order, "Order of the samples: sequential (default) or shuffle, by the plan's seed"))
       ->check(CLI::IsMember({"sequential", "shuffle"}));
   train(app.add_option("--metrics", o.metrics, "File (or pipe) for metrics as JSON lines"));
-  train(app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, in whole batches in order"));
+  train(
+      app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, each sample once; may be given several times"))
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   train(app.add_option("--eval-every", o.eval_every, "Evaluate after every N steps; not given: after the last"))
       ->check(count);
   train(app.add_option("--eval-batches", o.eval_batches, "Evaluate on the first N batches; not given: on all"))
@@ -115,9 +129,27 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   train(app.add_option("--save", o.save, "Directory to save checkpoints into, each a Hugging Face directory"));
   train(app.add_option("--save-every", o.save_every, "Save after every N steps, and always after the last"))
       ->check(count);
+  train(
+      app.add_option("--save-dtype", o.save_dtype,
+                     "Type of the parameters in model.safetensors: f32, or bf16 rounded to nearest even, beside which "
+                     "the optimizer's file has the f32 that --resume goes on with"))
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
   train(app.add_option("--keep", o.keep, "Keep the latest N checkpoints; not given: all"))->check(count);
   train(app.add_option("--resume", o.resume, "Go on with the latest checkpoint of a --save directory, or with one"));
-  train(app.add_flag("--allow-non-finite", o.allow_non_finite, "Do not stop when the loss is infinite or NaN"));
+  train(app.add_option("--allow-changes", o.allow_changes,
+                       "Settings in which a run may differ from the one that it resumes, as lr,batch: flags of the "
+                       "compiler such as lr, and order, seed, batch, seq, data"))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  train(
+      app.add_option("--restarts", o.restarts,
+                     "After a failure start all ranks of this machine again, from the latest checkpoint of --save; at "
+                     "most N times in a row without a new one"))
+      ->check(restarts);
+  train(app.add_flag("--allow-non-finite", o.allow_non_finite,
+                     "Neither stop when the loss or a state is infinite or NaN, nor leave such states unsaved"));
 
   const std::string generation = "Generation";
   const auto generate = [&](CLI::Option* option) {
@@ -169,8 +201,9 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   if (o.data.empty() && o.steps == 0 && !o.eval_data.empty()) {
     BOWLINE_RETURN_IF_ERROR(
         Require(o.order.empty(), "--order is that of training; evaluation takes its data in order, leave it out"));
-    BOWLINE_RETURN_IF_ERROR(Require(o.save.empty() && o.resume.empty() && o.eval_every == 0,
-                                    "--save, --resume and --eval-every belong to training; give --data and --steps"));
+    BOWLINE_RETURN_IF_ERROR(
+        Require(o.save.empty() && o.resume.empty() && o.eval_every == 0 && o.restarts == 0,
+                "--save, --resume, --restarts and --eval-every belong to training; give --data and --steps"));
     return Require(!o.weights.empty(), "evaluation needs --weights DIR");
   }
   BOWLINE_RETURN_IF_ERROR(Require(!o.data.empty(), "training needs --data FILE"));
@@ -179,7 +212,11 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(
       Require(o.eval_batches == 0 || !o.eval_data.empty(), "--eval-batches needs --eval-data FILE"));
   BOWLINE_RETURN_IF_ERROR(Require(o.save_every == 0 || !o.save.empty(), "--save-every needs --save DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.save_dtype == "f32" || !o.save.empty(), "--save-dtype needs --save DIR"));
   BOWLINE_RETURN_IF_ERROR(Require(o.keep == 0 || !o.save.empty(), "--keep needs --save DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.allow_changes.empty() || !o.resume.empty(), "--allow-changes needs --resume DIR"));
+  BOWLINE_RETURN_IF_ERROR(
+      Require(o.restarts == 0 || !o.save.empty(), "--restarts goes on with the checkpoints of --save DIR; give that"));
   return Require(o.weights.empty() || o.resume.empty(),
                  "--weights begins a new run and --resume goes on with one; give one of them");
 }

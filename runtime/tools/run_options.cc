@@ -9,6 +9,7 @@
 #include "runtime/base/output_files.h"
 #include "runtime/hal/driver_registry.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/train/dataset_group.h"
 #include "runtime/train/metrics_log.h"
 
 namespace bowline {
@@ -21,6 +22,7 @@ RunOptions OptionsOfRank(const RunOptions& options, const RankView& view) {
   result.quiet = true;
   result.metrics.clear();
   result.profile = false;
+  result.on_training = nullptr;
   return result;
 }
 
@@ -33,8 +35,12 @@ absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::stri
   }
   std::vector<NamedFile> inputs = {
       {"PLAN", options.plan}, {"--weights", options.weights}, {"--resume", options.resume}};
-  for (const auto& [flag, path] : {NamedFile{"--data", options.data}, NamedFile{"--eval-data", options.eval_data}}) {
-    if (path.empty()) continue;
+  std::vector<NamedFile> data;
+  for (const auto& [flag, list] : {std::pair{"--data", &options.data}, std::pair{"--eval-data", &options.eval_data}}) {
+    BOWLINE_ASSIGN_OR_RETURN(const std::vector<DataFile> files, ParseDataFiles(*list));
+    for (const DataFile& file : files) data.push_back({flag, std::string(FileOfTokens(file.path))});
+  }
+  for (const auto& [flag, path] : data) {
     inputs.push_back({flag, path});
     // Data of Megatron are two files, of which the flag names one, or their stem.
     absl::string_view stem = path;

@@ -32,18 +32,23 @@ struct RunOptions : RankOptions {
   LinkTable links;
 
   // Training plans.
-  std::string data;
+  std::vector<std::string> data;  // files and weights, see ParseDataFiles
   int64_t steps = 0;
   std::string order;  // not given: sequential, or that of the run that is resumed
   std::string metrics;
-  std::string eval_data;
+  std::vector<std::string> eval_data;  // files alone
   int64_t eval_every = 0;
   int64_t eval_batches = 0;
   std::string save;
   int64_t save_every = 0;
+  std::string save_dtype = "f32";
   int64_t keep = 0;
   std::string resume;
+  std::vector<std::string> allow_changes;  // settings that may differ from those of the run that is resumed
   bool allow_non_finite = false;
+  int restarts = 0;
+  // Called by rank 0 when nothing is left that could be refused; may be null.
+  std::function<void()> on_training;
 
   // Plans that generate or serve.
   std::string prompt;

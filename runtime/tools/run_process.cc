@@ -29,19 +29,20 @@ absl::Status RunIn(GlooGroup& group, const RankOptions& options, const Launch& l
 
 }  // namespace
 
-absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, int listener, NamedValues values,
-                          const RunAsRank& run) {
+absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, const SpawnedRank& spawned,
+                          NamedValues values, const RunAsRank& run) {
   GlooOptions gloo;
   gloo.rank = launch.rank;
   gloo.ranks = launch.ranks;
   gloo.rendezvous = launch.rendezvous;
-  gloo.listener = listener;
+  gloo.listener = spawned.listener;
   gloo.timeout = options.timeout();
   gloo.rendezvous_timeout = TimeOf(options.rendezvous_timeout_s);
   absl::StatusOr<LoadedPlan> plan = LoadedPlan::FromFile(options.plan);
   // Before ranks meet: those of another number would wait for ranks that nobody starts.
   if (plan.ok()) BOWLINE_RETURN_IF_ERROR(CheckRankCount(*plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<GlooGroup> group, GlooGroup::Create(gloo));
+  Report(spawned, SpawnReport::kAllMet);
   if (plan.ok()) {
     values.emplace_back("the plan (its content_hash)", ToHex(plan->content_hash()));
     const absl::Status agreed = Agree(*group, values);

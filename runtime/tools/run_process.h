@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/comm/control/launch.h"
 #include "runtime/tools/rank_options.h"
+#include "runtime/tools/spawn.h"
 
 namespace bowline {
 
@@ -17,9 +18,9 @@ using NamedValues = std::vector<std::pair<std::string, std::string>>;
 // Runs this process as the rank of the plan that `launch` says, of several: meets the others, compares the plan and
 // `values` with theirs, and calls `run`. Whatever fails ends the other ranks too; what
 // fails there ends this one, with an error that says who waited for whom and which rank is the cause.
-// `listener`: a socket of rank 0 that listens at the rendezvous; -1 for none.
-absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, int listener, NamedValues values,
-                          const RunAsRank& run);
+// `spawned`: what SpawnRanks gave this process, which is told when all have met; nothing if somebody else started it.
+absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, const SpawnedRank& spawned,
+                          NamedValues values, const RunAsRank& run);
 
 }  // namespace bowline
 

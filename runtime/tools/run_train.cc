@@ -1,15 +1,17 @@
 // Training plans of bowline-run.
 
-#include <filesystem>
+#include <atomic>
+#include <cmath>
 #include <memory>
 #include <optional>
-#include <system_error>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "runtime/base/atomic_directory.h"
+#include "runtime/base/cache_directory.h"
+#include "runtime/base/safetensors_writer.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
@@ -17,9 +19,13 @@
 #include "runtime/tools/trace_log.h"
 #include "runtime/tools/train_console.h"
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/dataset_group.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/non_finite.h"
+#include "runtime/train/save_directory.h"
+#include "runtime/train/token_scan.h"
 #include "runtime/train/train_loop.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/weights.h"
@@ -27,39 +33,56 @@
 namespace bowline {
 namespace {
 
-// Opens a file of tokens that an entry is to read.
+// Opens the files of tokens that an entry is to read.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, fbs::EntryKind kind,
-                                                       const std::string& path) {
+                                                       const std::vector<std::string>& arguments) {
   BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(session, kind));
   BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry.name));
-  return OpenTokenDataset(path, ports.dataset_options());
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<DataFile> files, ParseDataFiles(arguments));
+  if (kind == fbs::EntryKind::EvalStep && files.front().weight > 0) {
+    return absl::InvalidArgumentError("--eval-data takes each sample once; leave out the weights of its files");
+  }
+  return OpenDataFiles(files, ports.dataset_options());
 }
 
-// A directory to save into, made and tried before the first step; taken back, if it was new, unless the run begins.
-class SaveDirectory {
- public:
-  // Rank 0 does it for all.
-  absl::Status Prepare(const std::string& path, Agreement& agreement) {
-    return agreement.AllOk(agreement.rank() == 0 ? Try(path) : absl::OkStatus());
-  }
-  void Keep() { is_new_ = false; }
-  ~SaveDirectory() {
-    std::error_code ignored;
-    if (is_new_) std::filesystem::remove(path_, ignored);
-  }
+// Looks at all ids before a run begins. Rank 0 says how far it is.
+absl::Status ScanData(const Session& session, fbs::EntryKind kind, const TokenDataset& data, const RunOptions& options,
+                      Agreement& agreement) {
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(session, kind));
+  BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry.name));
+  const std::string cache = DefaultCacheDirectory();
+  std::optional<Progress> progress;
+  return ScanTokens(data, ports.dataset_options().vocabulary, cache.empty() ? "" : absl::StrCat(cache, "/scans"),
+                    agreement, [&](int64_t done, int64_t all) {
+                      if (agreement.rank() != 0 || options.quiet) return;
+                      if (!progress.has_value() || done == 0) progress.emplace("checking ids", all);
+                      progress->Update(static_cast<uint64_t>(done));
+                    });
+}
 
- private:
-  absl::Status Try(const std::string& path) {
-    path_ = path;
-    std::error_code ignored;
-    is_new_ = !std::filesystem::exists(path, ignored);
-    BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
-    return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
+// The bytes of the tensors of a checkpoint.
+absl::StatusOr<uint64_t> CheckpointBytes(const Trainer& trainer) {
+  uint64_t sum = 0;
+  for (const CheckpointTensor& tensor : trainer.Content().tensors) {
+    if (!tensor.is_saved) continue;
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(tensor.type, tensor.shape));
+    sum += bytes;
   }
+  return sum;
+}
 
-  std::string path_;
-  bool is_new_ = false;
-};
+absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
+                         Agreement& agreement, TrainConsole& console, SaveDirectory& directory) {
+  SaveDirectory::Run run = {.id = trainer.run(), .resumed_from = checkpoint.has_value() ? checkpoint->path() : ""};
+  BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer));
+  return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
+}
+
+// A random text, the same on all ranks.
+absl::StatusOr<std::string> NewRunId(Agreement& agreement) {
+  std::random_device random;
+  return agreement.FromRankZero(absl::StrFormat("%08x%08x", random(), random()));
+}
 
 // All ranks open the checkpoint that rank 0 found.
 absl::StatusOr<std::optional<Checkpoint>> OpenCheckpoint(const RunOptions& options, Agreement& agreement) {
@@ -69,7 +92,8 @@ absl::StatusOr<std::optional<Checkpoint>> OpenCheckpoint(const RunOptions& optio
     BOWLINE_ASSIGN_OR_RETURN(checkpoint, Checkpoint::Open(path));
     return absl::OkStatus();
   };
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? open(options.resume) : absl::OkStatus()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter(
+      "opening a checkpoint", [&] { return agreement.rank() == 0 ? open(options.resume) : absl::OkStatus(); }));
   BOWLINE_ASSIGN_OR_RETURN(const std::string path,
                            agreement.FromRankZero(checkpoint.has_value() ? checkpoint->path() : ""));
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(checkpoint.has_value() ? absl::OkStatus() : open(path)));
@@ -84,16 +108,30 @@ absl::StatusOr<DataOrder> ChooseOrder(const RunOptions& options, const std::opti
 // Parameters and optimizer state as the run begins with them.
 absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                           Agreement& agreement, TrainConsole& console) {
+  BOWLINE_ASSIGN_OR_RETURN(std::string run, NewRunId(agreement));
+  trainer.SetRun(std::move(run));
+  trainer.SetSavedType(*ElementTypeFromName(options.save_dtype));
   if (checkpoint.has_value()) {
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(trainer.Resume(*checkpoint)));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading a checkpoint",
+                                                 [&] { return trainer.Resume(*checkpoint, options.allow_changes); }));
+    if (checkpoint->state().recipe.empty()) {
+      Note(options, absl::StrCat("'", checkpoint->path(),
+                                 "' does not say with which settings it was trained; those of the plan are used"));
+    }
+    for (const SettingChange& change : trainer.changes()) {
+      Note(options, absl::StrCat("from step ", trainer.steps_done() + 1, " on ", change.name, " is ", change.here,
+                                 ", and no longer ", change.saved));
+    }
     console.Say(absl::StrCat("resumed ", checkpoint->path(), " after step ", trainer.steps_done()));
     return absl::OkStatus();
   }
   BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   if (options.weights.empty()) return absl::OkStatus();
-  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights, OtherConfig::kReport);
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(loaded.status()));
-  const LoadedWeights& weights = *loaded;
+  LoadedWeights weights;
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(weights, LoadWeights(trainer.session(), options.weights, OtherConfig::kReport));
+    return absl::OkStatus();
+  }));
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
   NoteUnused(options, weights);
   if (!weights.config_differences.empty()) {
@@ -117,6 +155,7 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   loop.eval_every = options.eval_every;
   loop.save_directory = options.save;
   loop.save_every = options.save_every;
+  loop.saves_in_background = true;
   loop.keep_checkpoints = options.keep;
   loop.allow_non_finite = options.allow_non_finite;
   loop.begin = !options.resume.empty()    ? absl::StrCat("the parameters of the checkpoint '", options.resume, "'")
@@ -125,29 +164,55 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   return loop;
 }
 
+// Whether a run that resumes after step `done` evaluates before it takes a step: one that is finished, or one whose
+// metrics lack the evaluation that was due then.
+bool EvaluatesFirst(const RunOptions& options, int64_t done, bool has_evaluation) {
+  if (options.eval_data.empty()) return false;
+  if (done >= options.steps) return true;
+  const bool was_due = options.eval_every > 0 && done > 0 && done % options.eval_every == 0;
+  return was_due && !options.metrics.empty() && !has_evaluation;
+}
+
 absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, options, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
-  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, options.weights));
+  LoadedWeights weights;
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(weights, LoadWeights(session, options.weights));
+    return absl::OkStatus();
+  }));
   NoteUnused(options, weights);
-  BOWLINE_ASSIGN_OR_RETURN(const double loss, evaluator.Evaluate());
+  const std::atomic<bool>& stop = CatchStopSignals();
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
+                           evaluator.Evaluate([&](const absl::Status& filled) -> absl::StatusOr<bool> {
+                             BOWLINE_RETURN_IF_ERROR(agreement.AllOk(filled));
+                             BOWLINE_ASSIGN_OR_RETURN(const bool stops, agreement.AnyOf(stop.load()));
+                             return !stops;
+                           }));
+  if (!loss.has_value()) return RunEnd::kStopped;
   if (!options.metrics.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(MetricsLog metrics, MetricsLog::Create(options.metrics));
-    BOWLINE_RETURN_IF_ERROR(metrics.WriteEvaluation(0, loss));
+    BOWLINE_RETURN_IF_ERROR(metrics.WriteEvaluation(0, *loss));
   }
-  if (options.quiet) return RunEnd::kDone;
-  BOWLINE_RETURN_IF_ERROR(
-      PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", loss, evaluator.tokens())));
-  return RunEnd::kDone;
+  if (!options.quiet) {
+    BOWLINE_RETURN_IF_ERROR(
+        PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", *loss, evaluator.tokens())));
+  }
+  if (options.allow_non_finite || std::isfinite(*loss)) return RunEnd::kDone;
+  return NotFiniteError(absl::StrCat("the evaluation loss is ", *loss,
+                                     ": the weights are not finite, or too large for what the plan computes in; "
+                                     "compile it with --dtype f32, or look on with --allow-non-finite"));
 }
 
 absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::TrainStep, options.data));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));
@@ -156,29 +221,46 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   if (!options.eval_data.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
     BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(&session, eval_data.get(), options.eval_batches));
-    BOWLINE_RETURN_IF_ERROR(evaluator->CheckFirstBatch());
+    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, options, agreement));
   }
   const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
+  const bool finished = done >= options.steps;
   TrainConsole console(options.quiet, done + 1, options.steps);
+  agreement.SetNotes([&](absl::string_view note) { console.OnNote(note); });
   BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
-  if (done >= options.steps) {
+  if (finished && !evaluator.has_value()) {
     console.Say(absl::StrCat("nothing to do: step ", done, " is done, and --steps is ", options.steps));
     return RunEnd::kDone;
   }
-  BOWLINE_RETURN_IF_ERROR(trainer.CheckNextBatch());
+  if (!finished) {
+    BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, options, agreement));
+    BOWLINE_RETURN_IF_ERROR(trainer.FillNext());
+  }
   SaveDirectory save_directory;
-  if (!options.save.empty()) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save, agreement));
+  if (!options.save.empty() && !finished) {
+    BOWLINE_RETURN_IF_ERROR(PrepareSave(options, checkpoint, trainer, agreement, console, save_directory));
+  }
+  TrainLoopOptions loop = LoopOptions(options);
+  const bool has_evaluation = MetricsLog::HasEvaluation(options.metrics, done);
+  BOWLINE_ASSIGN_OR_RETURN(loop.begin_with_evaluation,
+                           agreement.AnyOf(checkpoint.has_value() && EvaluatesFirst(options, done, has_evaluation)));
   BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, done, checkpoint.has_value()));
+  if (finished && has_evaluation) metrics.reset();
+  if (metrics.has_value() && !finished && !trainer.changes().empty()) {
+    BOWLINE_RETURN_IF_ERROR(metrics->WriteChanges(done + 1, trainer.changes()));
+  }
   save_directory.Keep();
 
   console.Say(absl::StrFormat("%s: %d tokens a step, %d samples of %d tokens in %s (%s), %.1f MB of memory",
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
                               static_cast<double>(session.arena().bytes()) * 1e-6));
-  BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
-                                       metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
+  if (options.on_training != nullptr) options.on_training();
+  BOWLINE_ASSIGN_OR_RETURN(const bool all_done,
+                           RunTrainLoop(loop, trainer, evaluator ? &*evaluator : nullptr, metrics ? &*metrics : nullptr,
+                                        console, CatchStopSignals(), &agreement));
   console.Summarize();
-  if (trainer.steps_done() == options.steps) return RunEnd::kDone;
+  if (all_done) return RunEnd::kDone;
   console.Say(
       absl::StrCat("stopped by a signal after step ", trainer.steps_done(),
                    options.save.empty() ? "; nothing was saved, for there is no --save" : "; go on with --resume"));

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,9 +27,12 @@
 namespace bowline {
 namespace {
 
-constexpr char kListenerVariable[] = "BOWLINE_SPAWNED_LISTENER";
+constexpr char kListenerVariable[] = "BOWLINE_SPAWNED_LISTENER", kReportsVariable[] = "BOWLINE_SPAWNED_REPORTS";
 // The time that ranks have to hear that their run is broken and to say so; longer than the hub's answers take.
 constexpr auto kGrace = std::chrono::seconds(12);
+// The time that a stopped rank has to go on before all have met: whoever stops and continues a whole job does not do it
+// to all of its processes at one moment.
+constexpr auto kStopPatience = std::chrono::seconds(1);
 
 using Clock = std::chrono::steady_clock;
 
@@ -36,40 +40,81 @@ struct Child {
   int pid = -1;
   FileDescriptor output;
   bool ended = false, stopped = false;
+  int stop_signal = 0;
+  Clock::time_point continue_by;  // while it is stopped
 };
+
+std::string SignalName(int signal) { return absl::StrFormat("signal %d (%s)", signal, ::strsignal(signal)); }
+
+// `status` is that of waitpid.
+std::string DescribeEnd(int status) {
+  return WIFEXITED(status) ? absl::StrCat("ended with exit code ", WEXITSTATUS(status))
+                           : absl::StrCat("was ended by ", SignalName(WTERMSIG(status)));
+}
+
+// `to_rank` is set if the child inherits the descriptor.
+void PassDescriptor(const char* variable, int descriptor, bool to_rank) {
+  if (to_rank) ::fcntl(descriptor, F_SETFD, 0);
+  ::setenv(variable, absl::StrCat(to_rank ? descriptor : -1).c_str(), 1);
+}
+
+std::optional<int> TakeDescriptor(const char* variable) {
+  const char* text = std::getenv(variable);
+  int descriptor = -1;
+  if (text == nullptr || !absl::SimpleAtoi(text, &descriptor)) return std::nullopt;
+  // Processes that this one may start must not inherit the variable.
+  ::unsetenv(variable);
+  if (descriptor >= 0) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return descriptor;
+}
 
 class Spawner {
  public:
-  Spawner(absl::string_view tool, int ranks) : children_(static_cast<size_t>(ranks)), output_(tool, ranks) {}
+  explicit Spawner(const SpawnOptions& options)
+      : options_(options),
+        children_(static_cast<size_t>(std::max(options.ranks, 1))),
+        output_(options.tool, static_cast<int>(children_.size())),
+        met_(children_.size() == 1) {}
   Spawner(const Spawner&) = delete;
   // Kills what runs.
   ~Spawner();
 
-  absl::Status Start(const std::vector<std::string>& arguments);
-  // The exit code.
-  int Wait();
+  absl::Status Start();
+  SpawnEnd Wait();
 
  private:
-  absl::Status StartRank(int rank, const std::vector<std::string>& arguments);
+  absl::Status StartRank(int rank);
+  std::vector<std::string> CommandLine(int rank) const;
   [[noreturn]] void BecomeRank(int rank, int output, char* const* argv) const;
   void HandleSignal(int signal);
   void PassOn(int signal);
+  void ReadOutput(int rank);
+  void ReadReports();
   void Reap();
+  void NoteStop(int rank, int signal);
   void NoteEnd(int rank, int status);
+  void Fail(int exit_code, const std::string& how);
+  void CheckStopped();
   void CheckGrace();
+  // In milliseconds, as poll takes it.
+  int TimeToCheck() const;
   bool AllEnded() const;
+  // "rank 3 (pid 77)"
+  std::string Name(int rank) const;
 
+  const SpawnOptions& options_;
   std::vector<Child> children_;
   RankOutput output_;
   FileDescriptor listener_, signals_;
+  FileDescriptor reports_, reports_of_rank_;  // the two ends of a pipe
   sigset_t handled_ = {}, before_ = {};
   int port_ = 0;
-  int exit_code_ = 0;
+  SpawnEnd end_;
   int passed_on_ = 0;           // the last signal that asked to stop
-  int ended_by_ = 0;            // the signal that ended a rank, when it was one that was passed on
   bool stopped_early_ = false;  // a rank, as it was asked to
   bool stopping_ = false;       // this process is about to stop, and so are the ranks
   bool killed_ = false;         // all that did not end after another one failed
+  bool met_;                    // all ranks, as rank 0 says
   Clock::time_point kill_at_ = Clock::time_point::max();
 };
 
@@ -83,9 +128,11 @@ Spawner::~Spawner() {
   if (signals_.valid()) ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
-  BOWLINE_ASSIGN_OR_RETURN(listener_, Listen("127.0.0.1", 0));
-  BOWLINE_ASSIGN_OR_RETURN(port_, PortOf(listener_.get()));
+absl::Status Spawner::Start() {
+  if (options_.ranks > 0) {
+    BOWLINE_ASSIGN_OR_RETURN(listener_, Listen("127.0.0.1", 0));
+    BOWLINE_ASSIGN_OR_RETURN(port_, PortOf(listener_.get()));
+  }
   ::sigemptyset(&handled_);
   for (const int signal : {SIGCHLD, SIGTSTP, SIGCONT}) ::sigaddset(&handled_, signal);
   for (const int signal : kStopSignals) {
@@ -96,20 +143,36 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
   std::signal(SIGCHLD, SIG_DFL);
   signals_ = FileDescriptor(::signalfd(-1, &handled_, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals_.valid()) return ErrnoToStatus(errno, "signalfd");
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "a pipe for rank 0");
+  reports_ = FileDescriptor(pipe[0]);
+  reports_of_rank_ = FileDescriptor(pipe[1]);
+  ::fcntl(reports_.get(), F_SETFL, O_NONBLOCK);
   for (int rank = 0; rank < static_cast<int>(children_.size()); ++rank) {
-    BOWLINE_RETURN_IF_ERROR(StartRank(rank, arguments));
+    BOWLINE_RETURN_IF_ERROR(StartRank(rank));
   }
   // The ranks have it; without one that has it, connections are refused.
   listener_.Close();
+  reports_of_rank_.Close();
   return absl::OkStatus();
 }
 
-absl::Status Spawner::StartRank(int rank, const std::vector<std::string>& arguments) {
-  std::vector<std::string> texts = {
-      program_invocation_name,          "--rank",       absl::StrCat(rank), "--world-size",
-      absl::StrCat(children_.size()),   "--local-rank", absl::StrCat(rank), "--rendezvous",
-      absl::StrCat("127.0.0.1:", port_)};
-  texts.insert(texts.end(), arguments.begin(), arguments.end());
+std::vector<std::string> Spawner::CommandLine(int rank) const {
+  std::vector<std::string> texts = {program_invocation_name};
+  if (options_.ranks > 0) {
+    const std::string number = absl::StrCat(rank), size = absl::StrCat(children_.size());
+    const std::string where = absl::StrCat("127.0.0.1:", port_);
+    for (const std::string& text : {std::string("--rank"), number, std::string("--world-size"), size,
+                                    std::string("--local-rank"), number, std::string("--rendezvous"), where}) {
+      texts.push_back(text);
+    }
+  }
+  texts.insert(texts.end(), options_.arguments.begin(), options_.arguments.end());
+  return texts;
+}
+
+absl::Status Spawner::StartRank(int rank) {
+  std::vector<std::string> texts = CommandLine(rank);
   std::vector<char*> argv;
   for (std::string& text : texts) argv.push_back(text.data());
   argv.push_back(nullptr);
@@ -127,7 +190,7 @@ absl::Status Spawner::StartRank(int rank, const std::vector<std::string>& argume
   }
   Child& child = children_[static_cast<size_t>(rank)];
   child.pid = pid;
-  child.output = std::move(read);
+  if (options_.ranks > 0) child.output = std::move(read);
   return absl::OkStatus();
 }
 
@@ -136,14 +199,14 @@ void Spawner::BecomeRank(int rank, int output, char* const* argv) const {
   ::setpgid(0, 0);
   std::signal(SIGTTOU, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-  ::dup2(output, STDERR_FILENO);
+  if (options_.ranks > 0) ::dup2(output, STDERR_FILENO);
   if (rank != 0) {
     ::dup2(output, STDOUT_FILENO);
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null >= 0) ::dup2(null, STDIN_FILENO);
   }
-  if (rank == 0) ::fcntl(listener_.get(), F_SETFD, 0);
-  ::setenv(kListenerVariable, absl::StrCat(rank == 0 ? listener_.get() : -1).c_str(), 1);
+  PassDescriptor(kListenerVariable, listener_.get(), rank == 0);
+  PassDescriptor(kReportsVariable, reports_of_rank_.get(), rank == 0);
   ::execv("/proc/self/exe", argv);
   std::fprintf(stderr, "cannot start this program again: %s\n", std::strerror(errno));
   ::_exit(3);
@@ -153,40 +216,61 @@ bool Spawner::AllEnded() const {
   return std::all_of(children_.begin(), children_.end(), [](const Child& child) { return child.ended; });
 }
 
-int Spawner::Wait() {
+SpawnEnd Spawner::Wait() {
   while (!AllEnded()) {
-    std::vector<pollfd> descriptors = {{signals_.get(), POLLIN, 0}};
+    std::vector<pollfd> descriptors = {{signals_.get(), POLLIN, 0}, {reports_.get(), POLLIN, 0}};
     for (const Child& child : children_) descriptors.push_back({child.output.get(), POLLIN, 0});
-    int wait = -1;
-    if (!killed_ && kill_at_ != Clock::time_point::max()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(kill_at_ - Clock::now()).count();
-      wait = static_cast<int>(std::max<int64_t>(left, 0));
-    }
-    ::poll(descriptors.data(), descriptors.size(), wait);
+    ::poll(descriptors.data(), descriptors.size(), TimeToCheck());
+    // Closed descriptors are -1, which poll leaves out.
+    if (descriptors[1].revents != 0) ReadReports();
     for (size_t rank = 0; rank < children_.size(); ++rank) {
-      // Closed descriptors are -1, which poll leaves out.
-      if (descriptors[rank + 1].revents != 0 && !output_.Read(static_cast<int>(rank), children_[rank].output.get())) {
-        children_[rank].output.Close();
-      }
+      if (descriptors[rank + 2].revents != 0) ReadOutput(static_cast<int>(rank));
     }
     signalfd_siginfo info = {};
     while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
       HandleSignal(static_cast<int>(info.ssi_signo));
     }
+    CheckStopped();
     CheckGrace();
   }
   // Reads what the ranks wrote last.
-  for (size_t rank = 0; rank < children_.size(); ++rank) {
-    if (children_[rank].output.valid()) output_.Read(static_cast<int>(rank), children_[rank].output.get());
-  }
+  for (size_t rank = 0; rank < children_.size(); ++rank) ReadOutput(static_cast<int>(rank));
   // When the user ended the ranks, their errors are not printed: some would complain about others that ended.
-  output_.Finish(/*errors=*/ended_by_ == 0);
-  if (ended_by_ != 0) {
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    std::signal(ended_by_, SIG_DFL);
-    std::raise(ended_by_);
+  output_.Finish(/*errors=*/end_.ended_by == 0);
+  if (end_.ended_by != 0) std::signal(end_.ended_by, SIG_DFL);
+  if (end_.exit_code == 0 && stopped_early_) end_.exit_code = kStoppedExitCode;
+  end_.asked_to_stop = passed_on_ != 0;
+  return end_;
+}
+
+int Spawner::TimeToCheck() const {
+  Clock::time_point until = killed_ ? Clock::time_point::max() : kill_at_;
+  for (const Child& child : children_) {
+    if (child.stopped && !child.ended && !met_ && !stopping_ && !killed_) until = std::min(until, child.continue_by);
   }
-  return exit_code_ == 0 && stopped_early_ ? kStoppedExitCode : exit_code_;
+  if (until == Clock::time_point::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+  return static_cast<int>(std::max<int64_t>(left, 0));
+}
+
+std::string Spawner::Name(int rank) const {
+  const std::string name = options_.ranks > 0 ? absl::StrCat("rank ", rank) : "the run";
+  return absl::StrFormat("%s (pid %d)", name, children_[static_cast<size_t>(rank)].pid);
+}
+
+void Spawner::ReadOutput(int rank) {
+  FileDescriptor& output = children_[static_cast<size_t>(rank)].output;
+  if (output.valid() && !output_.Read(rank, output.get())) output.Close();
+}
+
+void Spawner::ReadReports() {
+  char report = 0;
+  ssize_t size = 0;
+  while (reports_.valid() && (size = ::read(reports_.get(), &report, 1)) == 1) {
+    if (static_cast<SpawnReport>(report) == SpawnReport::kAllMet) met_ = true;
+    if (static_cast<SpawnReport>(report) == SpawnReport::kTraining) end_.trained = true;
+  }
+  if (size == 0) reports_.Close();
 }
 
 void Spawner::HandleSignal(int signal) {
@@ -206,6 +290,7 @@ void Spawner::HandleSignal(int signal) {
       return;
     case SIGCONT:
       stopping_ = false;
+      for (Child& child : children_) child.continue_by = Clock::now() + kStopPatience;
       return PassOn(SIGCONT);
     default:
       return;
@@ -219,43 +304,72 @@ void Spawner::PassOn(int signal) {
 }
 
 void Spawner::Reap() {
+  std::vector<std::pair<int, int>> ends;  // rank and status
   for (size_t rank = 0; rank < children_.size(); ++rank) {
     Child& child = children_[rank];
     int status = 0;
     while (!child.ended && ::waitpid(child.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == child.pid) {
       if (WIFSTOPPED(status)) {
-        child.stopped = true;
-        if (!stopping_) {
-          output_.Say(absl::StrFormat("note: rank %d (pid %d) was stopped by signal %d (%s)", rank, child.pid,
-                                      WSTOPSIG(status), ::strsignal(WSTOPSIG(status))));
-        }
+        NoteStop(static_cast<int>(rank), WSTOPSIG(status));
       } else if (WIFCONTINUED(status)) {
         child.stopped = false;
       } else {
         child.ended = true;
-        NoteEnd(static_cast<int>(rank), status);
+        ends.emplace_back(static_cast<int>(rank), status);
       }
     }
   }
+  // Of several at once, ranks that were killed are the cause why others exit.
+  std::stable_partition(ends.begin(), ends.end(), [](const auto& end) { return WIFSIGNALED(end.second); });
+  for (const auto& [rank, status] : ends) NoteEnd(rank, status);
+}
+
+void Spawner::NoteStop(int rank, int signal) {
+  Child& child = children_[static_cast<size_t>(rank)];
+  child.stopped = true;
+  child.stop_signal = signal;
+  child.continue_by = Clock::now() + kStopPatience;
+  if (!stopping_) output_.Say(absl::StrCat("note: ", Name(rank), " was stopped by ", SignalName(signal)));
 }
 
 void Spawner::NoteEnd(int rank, int status) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kStoppedExitCode && passed_on_ != 0) {
+  // All that it said comes before its end.
+  ReadOutput(rank);
+  ReadReports();
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+  if (code == 0 && met_) return;
+  if (code == kStoppedExitCode && passed_on_ != 0) {
     stopped_early_ = true;
     return;
   }
-  const bool first = kill_at_ == Clock::time_point::max();
+  const std::string how = absl::StrCat(Name(rank), " ", DescribeEnd(status), met_ ? "" : " before all ranks had met");
   if (WIFSIGNALED(status) && WTERMSIG(status) == passed_on_) {
-    ended_by_ = passed_on_;
-  } else if (WIFSIGNALED(status) && !killed_) {
-    output_.Say(absl::StrFormat("error: rank %d (pid %d) was ended by signal %d (%s)", rank,
-                                children_[static_cast<size_t>(rank)].pid, WTERMSIG(status),
-                                ::strsignal(WTERMSIG(status))));
+    end_.ended_by = passed_on_;
+  } else if (!killed_ && (WIFSIGNALED(status) || !met_)) {
+    output_.Say(absl::StrCat(output_.HasError(rank) ? "note: " : "error: ", how));
   }
-  if (!first) return;
-  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
-  kill_at_ = Clock::now() + kGrace;
+  Fail(code == 0 ? 3 : code, how);
+}
+
+// The first failure counts.
+void Spawner::Fail(int exit_code, const std::string& how) {
+  if (kill_at_ != Clock::time_point::max()) return;
+  end_.exit_code = exit_code;
+  end_.failure = how;
+  // Before they meet, the others have nothing to say about it.
+  kill_at_ = met_ ? Clock::now() + kGrace : Clock::now();
+}
+
+void Spawner::CheckStopped() {
+  if (met_ || stopping_ || killed_) return;
+  for (size_t rank = 0; rank < children_.size(); ++rank) {
+    const Child& child = children_[rank];
+    if (child.ended || !child.stopped || Clock::now() < child.continue_by) continue;
+    const std::string how = absl::StrCat(Name(static_cast<int>(rank)), " was stopped by ",
+                                         SignalName(child.stop_signal), " before all ranks had met");
+    output_.Say(absl::StrCat("error: ", how, ", and did not go on"));
+    return Fail(3, how);
+  }
 }
 
 void Spawner::CheckGrace() {
@@ -270,20 +384,36 @@ void Spawner::CheckGrace() {
 
 }  // namespace
 
-absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments) {
-  Spawner spawner(tool, ranks);
-  BOWLINE_RETURN_IF_ERROR(spawner.Start(arguments));
+absl::StatusOr<SpawnEnd> SpawnOnce(const SpawnOptions& options) {
+  Spawner spawner(options);
+  BOWLINE_RETURN_IF_ERROR(spawner.Start());
   return spawner.Wait();
 }
 
-std::optional<int> ListenerOfSpawner() {
-  const char* text = std::getenv(kListenerVariable);
-  int listener = -1;
-  if (text == nullptr || !absl::SimpleAtoi(text, &listener)) return std::nullopt;
-  // Processes that this one may start must not inherit the variable.
-  ::unsetenv(kListenerVariable);
-  if (listener >= 0) ::fcntl(listener, F_SETFD, FD_CLOEXEC);
-  return listener;
+int EndAs(const SpawnEnd& end) {
+  if (end.ended_by != 0) {
+    std::signal(end.ended_by, SIG_DFL);
+    std::raise(end.ended_by);
+  }
+  return end.exit_code;
+}
+
+absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments) {
+  BOWLINE_ASSIGN_OR_RETURN(const SpawnEnd end, SpawnOnce({std::string(tool), ranks, arguments}));
+  return EndAs(end);
+}
+
+std::optional<SpawnedRank> FromSpawner() {
+  const std::optional<int> listener = TakeDescriptor(kListenerVariable), reports = TakeDescriptor(kReportsVariable);
+  if (!listener.has_value() || !reports.has_value()) return std::nullopt;
+  return SpawnedRank{*listener, *reports};
+}
+
+void Report(const SpawnedRank& self, SpawnReport report) {
+  const char byte = static_cast<char>(report);
+  // The process that reads it ends this one when it ends.
+  if (self.reports >= 0) [[maybe_unused]]
+    const ssize_t written = ::write(self.reports, &byte, 1);
 }
 
 }  // namespace bowline

@@ -10,24 +10,60 @@
 
 namespace bowline {
 
-// Starts this program `ranks` times on this machine, as ranks that meet at a socket of the loopback interface, and
-// waits for all. `tool` is its name, with which its messages begin. `arguments` are the command line of each, without
-// the program's name; --rank, --world-size,
-// --local-rank and --rendezvous are put before them.
+// What a process that SpawnRanks started has of the one that started it; -1 for what another rank has.
+struct SpawnedRank {
+  int listener = -1;  // the socket on which rank 0 waits for the others
+  int reports = -1;   // the pipe on which rank 0 says how far it is
+};
+
+// What rank 0 says to the process that started it.
+enum class SpawnReport : char {
+  kAllMet = 'm',
+  kTraining = 't',  // everything that can be refused was looked at
+};
+void Report(const SpawnedRank& self, SpawnReport report);
+
+struct SpawnOptions {
+  std::string tool;  // this program's name, with which its messages begin
+  // The processes to start, each a rank; 0: a single one that is the whole run and has this process's standard input,
+  // output and error.
+  int ranks = 0;
+  // The command line of each, without the program's name; --rank, --world-size, --local-rank and --rendezvous are put
+  // before them for ranks.
+  std::vector<std::string> arguments;
+};
+
+// How the processes of a run ended.
+struct SpawnEnd {
+  int exit_code = 0;
+  std::string failure;         // "rank 3 (pid 77) was ended by signal 9 (Killed)": the first one
+  bool asked_to_stop = false;  // by a stop signal, which was passed on
+  int ended_by = 0;            // the stop signal that killed a rank, after which this process has its default effect
+  bool trained = false;        // rank 0 said kTraining
+};
+
+// Starts this program as all processes of a run on this machine, ranks of which meet at a socket of the loopback
+// interface, and waits for all.
 //
 // Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
 // error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. Stop signals
 // (stop_signals.h) are passed on; so is a stop by the terminal. A rank that fails ends the others: they get a few
-// seconds to say what they waited for. No process outlives this one, even when it is killed.
+// seconds to say what they waited for. Before rank 0 has said that all have met, any rank that ends, and one that stays
+// stopped, ends them at once, for they would wait for it. No process outlives this one, even when it is killed.
 //
-// The exit code: that of the rank that failed first; 3 when a signal ended it, which is said; kStoppedExitCode when
-// ranks ended with it after a stop signal was passed on. When such a signal killed a rank, it ends this process too.
+// The exit code: that of the rank that failed first; 3 when a signal ended or stopped it, or it ended with 0 before all
+// had met, which is said; kStoppedExitCode when ranks ended with it after a stop signal was passed on.
 // kResourceExhausted when the system has no more processes.
+absl::StatusOr<SpawnEnd> SpawnOnce(const SpawnOptions& options);
+
+// Ends this process by the stop signal that killed a rank; otherwise the exit code.
+int EndAs(const SpawnEnd& end);
+
+// SpawnOnce of `ranks` >= 1, and EndAs.
 absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments);
 
-// In rank 0 of the processes that SpawnRanks started, the socket on which it waits for the others; -1 in the other
-// ranks. Nothing in a process that SpawnRanks did not start.
-std::optional<int> ListenerOfSpawner();
+// Nothing in a process that SpawnRanks did not start.
+std::optional<SpawnedRank> FromSpawner();
 
 }  // namespace bowline
 

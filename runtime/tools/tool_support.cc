@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
 #include "runtime/tools/flag_list.h"
@@ -28,6 +29,22 @@ void PrepareSignals(const char* tool) {
   std::signal(SIGXFSZ, SIG_IGN);
   ReportMappingFaults(tool);
 }
+
+namespace {
+
+// Words that are left over may be meant as further values of a flag that takes one each time.
+std::string RepeatHint(const CLI::App& app) {
+  std::string hint;
+  for (const CLI::Option* option : app.get_options()) {
+    const bool is_repeated = option->get_expected_max() > 1 && !option->get_allow_extra_args();
+    if (!is_repeated || option->count() == 0) continue;
+    absl::StrAppend(&hint, ". ", option->get_name(), " takes one value each time; repeat it for more, as in ",
+                    option->get_name(), " A ", option->get_name(), " B");
+  }
+  return hint;
+}
+
+}  // namespace
 
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
   if (argc == 2 && std::strcmp(argv[1], kPrintFlags) == 0) {
@@ -47,8 +64,9 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
     const std::string unknown = DescribeUnknownWord(app);
-    absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n", tool,
-                  unknown.empty() ? error.what() : unknown);
+    const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    absl::FPrintF(stderr, "%s: error: %s%s\nRun with --help for more information.\n", tool,
+                  unknown.empty() ? error.what() : unknown, has_extras && unknown.empty() ? RepeatHint(app) : "");
     *exit_code = 1;
     return false;
   }

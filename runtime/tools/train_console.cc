@@ -66,6 +66,8 @@ void TrainConsole::OnEvaluation(int64_t step, double loss) {
 
 void TrainConsole::OnSave(int64_t step, const std::string& path) { Say(absl::StrCat("step ", step, ": saved ", path)); }
 
+void TrainConsole::OnNote(absl::string_view note) { Say(absl::StrCat("bowline-run: note: ", note)); }
+
 void TrainConsole::Say(absl::string_view text) {
   if (quiet_) return;
   if (line_is_open_) std::fputs("\r\033[K", stderr);

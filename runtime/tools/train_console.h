@@ -22,6 +22,7 @@ class TrainConsole : public TrainObserver {
   void OnStep(int64_t step, const StepResult& result, double tokens_per_second) override;
   void OnEvaluation(int64_t step, double loss) override;
   void OnSave(int64_t step, const std::string& path) override;
+  void OnNote(absl::string_view note) override;
 
   // Says what the steps cost the host, where they ran beside it.
   void Summarize();

@@ -1,11 +1,15 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_AGREEMENT_H_
 #define BOWLINE_RUNTIME_TRAIN_AGREEMENT_H_
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
@@ -20,11 +24,15 @@ class Agreement {
  public:
   // The agreement of a run of one rank.
   Agreement() = default;
-  // `group` may be null for a run of one rank. The group outlives the result.
-  static absl::StatusOr<Agreement> Create(RankGroup* group);
+  // `group` may be null for a run of one rank. The group outlives the result, and waits for a rank as long as
+  // `timeout`.
+  static absl::StatusOr<Agreement> Create(RankGroup* group, std::chrono::nanoseconds timeout = std::chrono::minutes(5));
 
   int rank() const { return everyone_ == nullptr ? 0 : everyone_->self(); }
   int ranks() const { return everyone_ == nullptr ? 1 : everyone_->size(); }
+
+  // Whether the ranks can agree no more, since one is gone or gave up.
+  bool IsBroken() const { return everyone_ != nullptr && !everyone_->status().ok(); }
 
   // Returns whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
@@ -33,18 +41,36 @@ class Agreement {
   // allocation.
   absl::StatusOr<std::optional<int32_t>> NumberOfRankZero(int32_t mine, bool go_on);
 
+  // How many ranks run on the machine of this one, itself among them.
+  absl::StatusOr<int> RanksOfThisMachine();
+
   // OK when `mine` is OK on every rank. Else, on every rank, the error of the first one that has one, naming it.
   absl::Status AllOk(const absl::Status& mine);
+
+  // AllOk of what `work` returns, which may take much longer than a rank is waited for, and does not use this object.
+  // Meanwhile a thread of each rank answers the others, so that a rank at work is not taken for one that is gone. After
+  // half of the timeout, or a few seconds, and then every 10 seconds rank 0 notes who is still at work: "waiting for
+  // rank 3, which is DOING".
+  absl::Status AllOkAfter(absl::string_view doing, absl::FunctionRef<absl::Status()> work);
+
+  // Where the notes of AllOkAfter go; nowhere at first.
+  void SetNotes(std::function<void(absl::string_view)> notes) { notes_ = std::move(notes); }
 
   // The text that rank 0 gives; what the others give is not looked at.
   absl::StatusOr<std::string> FromRankZero(absl::string_view text);
 
  private:
+  class Flag;
+
   // Replaces each value by the largest of all ranks' values.
   absl::Status Max(int32_t* values, size_t count);
   absl::StatusOr<std::string> FromRank(int rank, absl::string_view text);
+  // Meets the others again and again until all are done.
+  absl::Status MeetUntilAll(Flag& done, absl::string_view doing);
 
   std::unique_ptr<hal::Exchange> everyone_;  // null: one rank
+  std::chrono::nanoseconds interval_{};      // of meetings of ranks at work
+  std::function<void(absl::string_view)> notes_;
 };
 
 }  // namespace bowline

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -67,6 +68,17 @@ absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& dire
   return names;
 }
 
+absl::Status DeleteCheckpoint(const std::string& name) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(name));
+  // The next save clears away what has a hidden name, should this process end here.
+  const std::string hidden = TemporarySiblingOf(name);
+  std::error_code error;
+  fs::rename(path, hidden, error);
+  if (!error) fs::remove_all(hidden, error);
+  if (!error) return absl::OkStatus();
+  return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+}
+
 // A tensor and where it comes from.
 struct Match {
   const CheckpointTensor* tensor;
@@ -74,9 +86,17 @@ struct Match {
   ShardedTensor sharded;
 };
 
-// Checks the tensors of one role against what is stored, both ways.
+// The bits of a parameter that is stored rounded, among the states of the optimizer; null if there are none.
+const StoredTensors::Tensor* FindExact(const StoredTensors& optimizer, const CheckpointTensor& tensor) {
+  if (tensor.role != CheckpointRole::kParameter || !tensor.is_saved) return nullptr;
+  const StoredTensors::Tensor* exact = optimizer.Find(absl::StrCat(kExactPrefix, tensor.key));
+  return exact != nullptr && exact->type == tensor.type && exact->shape == tensor.shape ? exact : nullptr;
+}
+
+// Checks the tensors of one role against what is stored, both ways, but for those of `elsewhere`, sorted keys.
 absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, CheckpointRole role,
-                                             absl::Span<const CheckpointTensor> tensors, const RankMesh& mesh) {
+                                             absl::Span<const CheckpointTensor> tensors, const RankMesh& mesh,
+                                             const std::set<std::string>& elsewhere) {
   const auto error = [&](absl::string_view file, absl::string_view key, absl::string_view what) {
     return absl::FailedPreconditionError(absl::StrCat("'", file, "': tensor '", key, "' ", what,
                                                       "; the checkpoint was saved from another model or plan"));
@@ -88,6 +108,7 @@ absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, Checkp
     wanted.insert(tensor.key);
     const StoredTensors::Tensor* found = stored.Find(tensor.key);
     if (found == nullptr) return error(stored.path(), tensor.key, "is missing");
+    if (elsewhere.count(tensor.key) != 0) continue;
     const bool fits = tensor.is_saved ? found->type == tensor.type : CanConvert(found->type, tensor.type);
     if (!fits || found->shape != tensor.shape) {
       return error(found->file, tensor.key,
@@ -98,10 +119,10 @@ absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, Checkp
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(mesh, tensor.shape, tensor.sharding));
     matches.push_back({&tensor, found, std::move(sharded)});
   }
-  if (wanted.size() < stored.tensors().size()) {
-    for (const StoredTensors::Tensor& tensor : stored.tensors()) {
-      if (wanted.count(tensor.key) == 0) return error(tensor.file, tensor.key, "is not in the plan");
-    }
+  for (const StoredTensors::Tensor& tensor : stored.tensors()) {
+    absl::string_view parameter = tensor.key;
+    const bool is_exact = absl::ConsumePrefix(&parameter, kExactPrefix) && elsewhere.count(std::string(parameter)) != 0;
+    if (!is_exact && wanted.count(tensor.key) == 0) return error(tensor.file, tensor.key, "is not in the plan");
   }
   return matches;
 }
@@ -114,7 +135,7 @@ absl::string_view WholeFileName(CheckpointRole role) {
 
 std::string CheckpointName(int64_t step) { return absl::StrFormat("%s%08d", kStepPrefix, step); }
 
-absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
+absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep, absl::string_view run) {
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(directory));
   if (names.empty()) return absl::OkStatus();
   const std::string last = names.front();
@@ -123,16 +144,18 @@ absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
               names.end());
   // A name is there twice while a replaced checkpoint has not been deleted.
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  // Nor are those of this run that are of another one, or cannot be read.
+  names.erase(std::remove_if(names.begin(), names.end(),
+                             [&](const auto& name) {
+                               const auto state = ReadTrainerState(absl::StrCat(directory, "/", name, "/", kStateFile));
+                               return name != last && (!state.ok() || state->run != run);
+                             }),
+              names.end());
+  absl::Status result;
   for (size_t i = static_cast<size_t>(keep); i < names.size(); ++i) {
-    BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(absl::StrCat(directory, "/", names[i])));
-    // The next save clears away what has a hidden name, should this process end here.
-    const std::string hidden = TemporarySiblingOf(absl::StrCat(directory, "/", names[i]));
-    std::error_code error;
-    fs::rename(path, hidden, error);
-    if (!error) fs::remove_all(hidden, error);
-    if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+    result.Update(DeleteCheckpoint(absl::StrCat(directory, "/", names[i])));
   }
-  return absl::OkStatus();
+  return result;
 }
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
@@ -155,12 +178,27 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
 
 absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,
                               absl::FunctionRef<absl::Status()> begin) const {
-  std::vector<std::pair<std::unique_ptr<StoredTensors>, std::vector<Match>>> roles;
-  for (CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
-    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> stored, OpenStoredTensors(path_, role));
-    BOWLINE_ASSIGN_OR_RETURN(std::vector<Match> matches, MatchRole(*stored, role, tensors, self.mesh));
-    roles.emplace_back(std::move(stored), std::move(matches));
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> parameters,
+                           OpenStoredTensors(path_, CheckpointRole::kParameter));
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> optimizer,
+                           OpenStoredTensors(path_, CheckpointRole::kOptimizer));
+  std::set<std::string> exact_keys;
+  std::vector<Match> exact;
+  for (const CheckpointTensor& tensor : tensors) {
+    const StoredTensors::Tensor* found = FindExact(*optimizer, tensor);
+    if (found == nullptr) continue;
+    exact_keys.insert(tensor.key);
+    if (tensor.memory == nullptr) continue;
+    BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, tensor.shape, tensor.sharding));
+    exact.push_back({&tensor, found, std::move(sharded)});
   }
+  std::vector<std::pair<std::unique_ptr<StoredTensors>, std::vector<Match>>> roles;
+  for (auto [role, stored] :
+       {std::pair{CheckpointRole::kParameter, &parameters}, std::pair{CheckpointRole::kOptimizer, &optimizer}}) {
+    BOWLINE_ASSIGN_OR_RETURN(std::vector<Match> matches, MatchRole(**stored, role, tensors, self.mesh, exact_keys));
+    roles.emplace_back(std::move(*stored), std::move(matches));
+  }
+  std::move(exact.begin(), exact.end(), std::back_inserter(roles.back().second));
   // Every file is opened, and every part found there, before memory is touched.
   for (const auto& [stored, matches] : roles) {
     for (const Match& match : matches) {

@@ -60,14 +60,17 @@ struct CheckpointTensor {
 
 inline constexpr absl::string_view kLatestFile = "latest";
 inline constexpr absl::string_view kStateFile = "trainer_state.json";
+// Before the key of a parameter: the tensor of the optimizer that has its bits, where the parameter is stored rounded.
+inline constexpr absl::string_view kExactPrefix = "exact.";
 // "step-00000020"
 std::string CheckpointName(int64_t step);
 // "model.safetensors", "optimizer.safetensors"
 absl::string_view WholeFileName(CheckpointRole role);
 
-// Deletes all checkpoints of `directory` up to the step that was saved last but the `keep` >= 1 latest of them. Each
-// disappears as a whole.
-absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep);
+// Deletes all checkpoints of `directory` whose TrainerState.run is `run`, up to the step that was saved last, but the
+// `keep` >= 1 latest of them. Each disappears as a whole. Goes on after one that cannot be deleted, and returns the
+// error of the first.
+absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep, absl::string_view run);
 
 // A checkpoint that exists on disk.
 class Checkpoint {
@@ -81,9 +84,10 @@ class Checkpoint {
 
   // Reads this rank's shards of all `tensors`, which are those of a plan, into their memory, whatever ranks saved them;
   // padding becomes zero. Returns, before any memory is touched, kFailedPrecondition when a tensor is missing from the
-  // checkpoint, has another type or shape there, or is there but not in `tensors`; kInvalidArgument or kDataLoss when
-  // its files are damaged. A tensor that is not saved is rounded to its own type. `begin` runs right before memory is
-  // touched; its error ends the loading.
+  // checkpoint, has another type or shape there, or is there but not in `tensors`; a parameter that is stored rounded
+  // is read from the optimizer's tensor with its bits; kInvalidArgument or kDataLoss when its files are damaged. A
+  // tensor that is not saved is rounded to its own type. `begin` runs right before memory is touched; its error ends
+  // the loading.
   absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {},
                     absl::FunctionRef<absl::Status()> begin = absl::OkStatus) const;
 

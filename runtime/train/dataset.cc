@@ -6,11 +6,13 @@
 #include <limits>
 #include <optional>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/npy.h"
@@ -19,6 +21,8 @@
 
 namespace bowline {
 namespace {
+
+constexpr size_t kDigestCharacters = 16;
 
 // Copies `count` elements at `bytes` to `out`. The position of the first that is not in [0, limit), or -1.
 template <typename T>
@@ -38,6 +42,30 @@ int64_t Decode(const uint8_t* bytes, int64_t count, int64_t limit, int32_t* out)
   }
 }
 
+// Whether an id of `count` at `bytes` is not in [0, limit). Ids are compared as unsigned numbers, where negative ones
+// are large, and blocks without an early exit, so that the loop vectorises.
+template <typename T>
+bool AnyOutside(const uint8_t* bytes, int64_t count, int64_t limit) {
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto most = static_cast<uint64_t>(std::numeric_limits<T>::max());
+  if (static_cast<uint64_t>(limit) > most && std::is_unsigned_v<T>) return false;
+  // The least negative id of a signed type is `most` + 1.
+  const auto bound = static_cast<Unsigned>(static_cast<uint64_t>(limit) > most ? most + 1 : limit);
+  constexpr int64_t kBlock = 4096;
+  for (int64_t block = 0; block < count; block += kBlock) {
+    const uint8_t* at = bytes + block * static_cast<int64_t>(sizeof(T));
+    const int64_t size = std::min(kBlock, count - block);
+    Unsigned outside = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      Unsigned id;
+      std::memcpy(&id, at + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      outside |= static_cast<Unsigned>(id >= bound);
+    }
+    if (outside != 0) return true;
+  }
+  return false;
+}
+
 // Calls `visitor` with a value of the C++ type that stores `type`.
 template <typename Visitor>
 auto VisitTokenType(ElementType type, Visitor visitor) {
@@ -50,8 +78,12 @@ auto VisitTokenType(ElementType type, Visitor visitor) {
       return visitor(int16_t{});
     case ElementType::kI32:
       return visitor(int32_t{});
+    case ElementType::kU32:
+      return visitor(uint32_t{});
     case ElementType::kI64:
       return visitor(int64_t{});
+    case ElementType::kU64:
+      return visitor(uint64_t{});
     default:
       return visitor(uint16_t{});
   }
@@ -71,7 +103,14 @@ class ArrayTokenDataset : public TokenDataset {
   std::string description() const override { return absl::StrCat(array_.format, ", ", NameOf(array_.type)); }
   int64_t max_possible_id() const override {
     return VisitTokenType(array_.type, [](auto zero) {
-      return std::min<int64_t>(std::numeric_limits<decltype(zero)>::max(), std::numeric_limits<int32_t>::max());
+      return static_cast<int64_t>(
+          std::min<uint64_t>(std::numeric_limits<decltype(zero)>::max(), std::numeric_limits<int32_t>::max()));
+    });
+  }
+  bool MayBeOutside() const override {
+    return VisitTokenType(array_.type, [this](auto zero) {
+      using T = decltype(zero);
+      return std::is_signed_v<T> || std::numeric_limits<T>::max() >= static_cast<uint64_t>(vocabulary_);
     });
   }
 
@@ -80,17 +119,19 @@ class ArrayTokenDataset : public TokenDataset {
       return absl::OutOfRangeError(absl::StrCat("'", path_, "': tokens [", begin, ", ", begin, " + ", count,
                                                 ") are not inside the file's ", size(), " tokens"));
     }
-    const uint8_t* bytes = array_.bytes.data() + static_cast<size_t>(begin) * SizeOf(array_.type);
+    const uint8_t* bytes = BytesAt(begin);
     const int64_t bad =
         VisitTokenType(array_.type, [&](auto zero) { return Decode<decltype(zero)>(bytes, count, vocabulary_, out); });
-    if (bad < 0) return absl::OkStatus();
-    const int64_t id = VisitTokenType(array_.type, [&](auto value) {
-      std::memcpy(&value, bytes + static_cast<size_t>(bad) * sizeof(value), sizeof(value));
-      return static_cast<int64_t>(value);
+    return bad < 0 ? absl::OkStatus() : Outside(begin + bad);
+  }
+
+  absl::Status CheckTokens(int64_t begin, int64_t count) const override {
+    return VisitTokenType(array_.type, [&](auto zero) -> absl::Status {
+      using T = decltype(zero);
+      if (!AnyOutside<T>(BytesAt(begin), count, vocabulary_)) return absl::OkStatus();
+      while (!AnyOutside<T>(BytesAt(begin), 1, vocabulary_)) ++begin;
+      return Outside(begin);
     });
-    return absl::InvalidArgumentError(absl::StrCat("'", path_, "': token ", begin + bad, " has the id ", id,
-                                                   ", outside of the vocabulary [0, ", vocabulary_,
-                                                   "); tokenize the data with the model's tokenizer"));
   }
 
   absl::Status CheckIndex() const override {
@@ -98,6 +139,21 @@ class ArrayTokenDataset : public TokenDataset {
   }
 
  private:
+  const uint8_t* BytesAt(int64_t token) const {
+    return array_.bytes.data() + static_cast<size_t>(token) * SizeOf(array_.type);
+  }
+
+  // The error of a token that is outside of the vocabulary.
+  absl::Status Outside(int64_t token) const {
+    const std::string id = VisitTokenType(array_.type, [&](auto value) {
+      std::memcpy(&value, BytesAt(token), sizeof(value));
+      return std::to_string(value);
+    });
+    return absl::InvalidArgumentError(absl::StrCat("'", path_, "': token ", token, " has the id ", id,
+                                                   ", outside of the vocabulary [0, ", vocabulary_,
+                                                   "); tokenize the data with the model's tokenizer"));
+  }
+
   TokenArray array_;
   std::string path_;
   int64_t vocabulary_;
@@ -111,8 +167,10 @@ absl::StatusOr<TokenArray> ParseArray(absl::Span<const uint8_t> bytes, const std
   if (LooksLikeLlmc(bytes)) return ParseLlmc(bytes, name);
   return absl::InvalidArgumentError(
       absl::StrCat("'", name,
-                   "' is no token file: its first bytes are neither llm.c's magic 20240520 nor that of .npy, and no "
-                   "Megatron .idx file belongs to it; make one with bowline-data tokenize"));
+                   "' is no token file: its first bytes are neither llm.c's magic 20240520 or 20240801 nor that of "
+                   ".npy, and no Megatron .idx file belongs to it; make one with bowline-data tokenize, or, if it "
+                   "holds raw tokens of 16 bits and nothing else, give it as u16:",
+                   name));
 }
 
 absl::StatusOr<std::unique_ptr<ArrayTokenDataset>> MakeMegatron(absl::Span<const uint8_t> index,
@@ -140,11 +198,54 @@ bool IsMegatronIndex(const std::string& path) {
   return file.ok() && LooksLikeMegatronIndex(file->bytes());
 }
 
+// The type that the prefix of a path names, which is taken off.
+std::optional<ElementType> ConsumeRawPrefix(absl::string_view* path) {
+  for (const ElementType type : {ElementType::kU16, ElementType::kU32}) {
+    if (absl::ConsumePrefix(path, absl::StrCat(NameOf(type), ":"))) return type;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<TokenDataset>> OpenRaw(const std::string& path, ElementType type,
+                                                      DatasetOptions options) {
+  BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  BOWLINE_ASSIGN_OR_RETURN(const TokenArray array, ParseRawTokens(file.bytes(), type, path));
+  auto dataset = std::make_unique<ArrayTokenDataset>(array, path, options);
+  dataset->Own(std::move(file));
+  return dataset;
+}
+
+std::string DigestOfParts(const std::vector<DatasetPart>& parts) {
+  double all = 0;
+  for (const DatasetPart& part : parts) all += part.weight;
+  Sha256 hash;
+  for (const DatasetPart& part : parts) {
+    // Digits that other spellings of the same weights share.
+    const std::string share = all > 0 ? absl::StrFormat(" %.9f", part.weight / all) : "";
+    hash.Update(absl::StrCat(DigestOf(*part.dataset), share, "\n"));
+  }
+  return ToHex(hash.Finish()).substr(0, kDigestCharacters);
+}
+
 }  // namespace
+
+absl::Status TokenDataset::CheckTokens(int64_t begin, int64_t count) const {
+  constexpr int64_t kBlock = 1 << 16;
+  std::vector<int32_t> block(static_cast<size_t>(std::min(kBlock, count)));
+  for (const int64_t end = begin + count; begin < end; begin += kBlock) {
+    BOWLINE_RETURN_IF_ERROR(Read(begin, std::min(kBlock, end - begin), block.data()));
+  }
+  return absl::OkStatus();
+}
+
+absl::string_view FileOfTokens(absl::string_view path) {
+  ConsumeRawPrefix(&path);
+  return path;
+}
 
 std::string DigestOf(const TokenDataset& dataset) {
   constexpr int64_t kBlock = 1024, kBlocks = 64;
-  constexpr size_t kCharacters = 16;
+  if (const std::vector<DatasetPart> parts = dataset.Parts(); parts.size() > 1) return DigestOfParts(parts);
   Sha256 hash;
   const int64_t size = dataset.size();
   hash.Update(absl::StrCat(size, "\n"));
@@ -155,11 +256,11 @@ std::string DigestOf(const TokenDataset& dataset) {
     // The quotient and the rest apart, whose products are far below 2^63.
     const int64_t last = size - count, steps = std::max<int64_t>(blocks - 1, 1);
     const int64_t begin = last / steps * i + last % steps * i / steps;
-    // Ids beyond the vocabulary are an error when a step draws them.
+    // Ids beyond the vocabulary are what a scan finds.
     if (!dataset.Read(begin, count, tokens.data()).ok()) std::fill(tokens.begin(), tokens.end(), -1);
     hash.Update({reinterpret_cast<const uint8_t*>(tokens.data()), static_cast<size_t>(count) * sizeof(int32_t)});
   }
-  return ToHex(hash.Finish()).substr(0, kCharacters);
+  return ToHex(hash.Finish()).substr(0, kDigestCharacters);
 }
 
 absl::StatusOr<std::unique_ptr<TokenDataset>> TokenDatasetFromBytes(absl::Span<const uint8_t> bytes,
@@ -176,6 +277,10 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> MegatronDatasetFromBytes(absl::Spa
 }
 
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string& path, DatasetOptions options) {
+  absl::string_view file_of_raw = path;
+  if (const std::optional<ElementType> type = ConsumeRawPrefix(&file_of_raw)) {
+    return OpenRaw(std::string(file_of_raw), *type, options);
+  }
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored) && IsMegatronIndex(absl::StrCat(path, ".idx"))) {
     return OpenMegatron(path, options);

@@ -35,7 +35,9 @@ absl::Status Truncated(const std::string& name, absl::string_view what) {
 }  // namespace
 
 bool LooksLikeLlmc(absl::Span<const uint8_t> file) {
-  return file.size() >= sizeof(int32_t) && Load<int32_t>(file.data()) == kLlmcMagic;
+  if (file.size() < sizeof(int32_t)) return false;
+  const int32_t magic = Load<int32_t>(file.data());
+  return magic == kLlmcMagic || magic == kLlmcWideMagic;
 }
 
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name) {
@@ -43,19 +45,21 @@ absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::
     return Truncated(name,
                      absl::StrCat("has ", file.size(), " bytes, less than the llm.c header's ", kLlmcHeaderBytes));
   }
+  const bool is_wide = Load<int32_t>(file.data()) == kLlmcWideMagic;
+  const ElementType type = is_wide ? ElementType::kU32 : ElementType::kU16;
   const int32_t version = Load<int32_t>(file.data() + 4);
-  if (version != kLlmcVersion) {
-    return Invalid(name,
-                   absl::StrCat("llm.c token file of version ", version, "; supported is version ", kLlmcVersion));
+  if (version != kLlmcVersion && !(is_wide && version == kLlmcWideVersion)) {
+    return Invalid(name, absl::StrCat("llm.c token file of version ", version, "; supported is version ", kLlmcVersion,
+                                      is_wide ? absl::StrCat(" or ", kLlmcWideVersion) : ""));
   }
   // llm.c counts in int32; files beyond 2^31 tokens exist and wrap into the sign bit.
   const uint64_t tokens = Load<uint32_t>(file.data() + 8);
   const uint64_t data_bytes = file.size() - kLlmcHeaderBytes;
-  if (data_bytes != tokens * sizeof(uint16_t)) {
-    return Truncated(name, absl::StrCat("the header promises ", tokens, " tokens, ", tokens * sizeof(uint16_t),
+  if (data_bytes != tokens * SizeOf(type)) {
+    return Truncated(name, absl::StrCat("the header promises ", tokens, " tokens, ", tokens * SizeOf(type),
                                         " bytes, but ", data_bytes, " bytes follow it"));
   }
-  return TokenArray{"llm.c", ElementType::kU16, file.subspan(kLlmcHeaderBytes)};
+  return TokenArray{"llm.c", type, file.subspan(kLlmcHeaderBytes)};
 }
 
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file) { return absl::StartsWith(AsText(file), kMegatronMagic); }

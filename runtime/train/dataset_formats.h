@@ -13,9 +13,12 @@
 
 namespace bowline {
 
-// The header of llm.c files has little-endian int32: magic, version, number of tokens; the rest is zero.
+// The header of llm.c files has little-endian int32: magic, version, number of tokens; the rest is zero. The magic says
+// the type of the tokens: the first one u16, the second one u32.
 inline constexpr int32_t kLlmcMagic = 20240520;
+inline constexpr int32_t kLlmcWideMagic = 20240801;
 inline constexpr int32_t kLlmcVersion = 1;
+inline constexpr int32_t kLlmcWideVersion = 7;  // what llm.c's script for Llama 3 writes
 inline constexpr int64_t kLlmcHeaderBytes = 256 * 4;
 
 // A dense array of integers inside a file.
@@ -31,6 +34,9 @@ bool LooksLikeLlmc(absl::Span<const uint8_t> file);
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file);
 
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name);
+// A file of nothing but tokens. Refused is what is no whole number of them, and what other programs would know: files
+// with a header of their own, compressed ones, and text.
+absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, ElementType type, const std::string& name);
 absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const std::string& name);
 
 // The arrays of a Megatron index; pointers into the index file, at any alignment.

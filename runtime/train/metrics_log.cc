@@ -1,11 +1,13 @@
 #include "runtime/train/metrics_log.h"
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/json.h"
 #include "runtime/base/mapped_file.h"
@@ -76,6 +78,16 @@ absl::StatusOr<MetricsLog> MetricsLog::Continue(const std::string& path, int64_t
   return MetricsLog(std::move(writer));
 }
 
+bool MetricsLog::HasEvaluation(const std::string& path, int64_t step) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (StepOf(line) == step && absl::StrContains(line, "\"eval_loss\"")) return true;
+  }
+  return false;
+}
+
 absl::Status MetricsLog::WriteStep(int64_t step, const StepResult& result, double tokens_per_second,
                                    double milliseconds) {
   nlohmann::ordered_json line = {{"step", step},
@@ -86,6 +98,23 @@ absl::Status MetricsLog::WriteStep(int64_t step, const StepResult& result, doubl
                                  {"step_ms", milliseconds}};
   if (result.host_seconds.has_value()) line["host_ms"] = *result.host_seconds * 1e3;
   return writer_.Write(line);
+}
+
+absl::Status MetricsLog::WriteChanges(int64_t step, absl::Span<const SettingChange> changes) {
+  // What is no JSON is a text.
+  const auto value = [](const std::string& text) {
+    nlohmann::ordered_json parsed = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return parsed.is_discarded() ? nlohmann::ordered_json(text) : parsed;
+  };
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const SettingChange& change : changes) {
+    all[change.name] = {{"from", value(change.saved)}, {"to", value(change.here)}};
+  }
+  return writer_.Write({{"step", step}, {"changes", all}});
+}
+
+absl::Status MetricsLog::WriteSave(const SavedCheckpoint& saved) {
+  return writer_.Write({{"step", saved.step}, {"save_s", saved.seconds}, {"save_stall_s", saved.stall}});
 }
 
 absl::Status MetricsLog::WriteEvaluation(int64_t step, double loss) {

@@ -1,53 +1,135 @@
 #include "runtime/train/parallel_save.h"
 
-#include <optional>
+#include <filesystem>
+#include <system_error>
+#include <thread>
 #include <utility>
 
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/non_finite.h"
+#include "runtime/train/shard_index.h"
 
 namespace bowline {
-namespace {
 
-absl::StatusOr<std::string> Save(const std::string& directory, const TrainerState& state,
-                                 absl::Span<const CheckpointTensor> tensors, absl::string_view config_json,
-                                 const RankInMesh& self, Agreement& agreement) {
-  std::optional<CheckpointWriter> writer;  // set on rank 0 alone
-  const auto begin = [&]() -> absl::Status {
-    if (self.rank != 0) return absl::OkStatus();
-    BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter begun, CheckpointWriter::Begin(directory, state.step));
-    writer.emplace(std::move(begun));
+absl::Status ParallelSave::Explain(const absl::Status& status) const {
+  return Annotate(status, absl::StrCat("checkpoint of step ", step(), " was not saved"));
+}
+
+absl::Status ParallelSave::BeginHere(const std::string& directory) {
+  if (content_.self.rank != 0) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter begun, CheckpointWriter::Begin(directory, step()));
+  writer_.emplace(std::move(begun));
+  return absl::OkStatus();
+}
+
+absl::Status ParallelSave::CopyParts() {
+  for (StoredPart& part : parts_) BOWLINE_RETURN_IF_ERROR(part.Copy(&check_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ParallelSave>> ParallelSave::Begin(const std::string& directory,
+                                                                  CheckpointContent content, const Options& options,
+                                                                  Agreement& agreement) {
+  auto save = std::unique_ptr<ParallelSave>(new ParallelSave(std::move(content), options));
+  absl::StatusOr<std::vector<StoredPart>> parts = StoredParts(save->content_.tensors, save->content_.self);
+  const absl::Status begun = parts.status();
+  if (begun.ok()) save->parts_ = *std::move(parts);
+  // The writer deletes what was written when rank 0 returns without a commit; the others are done by then.
+  const absl::Status all = agreement.AllOkAfter("making the folder of a checkpoint",
+                                                [&] { return begun.ok() ? save->BeginHere(directory) : begun; });
+  if (!all.ok()) return save->Explain(all);
+  absl::StatusOr<std::string> staging =
+      agreement.FromRankZero(save->writer_.has_value() ? save->writer_->staging_path() : "");
+  if (!staging.ok()) return save->Explain(staging.status());
+  save->staging_ = *std::move(staging);
+  if (options.copies) {
+    const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return save->CopyParts(); });
+    if (!copied.ok()) return save->Explain(copied);
+  }
+  return save;
+}
+
+absl::StatusOr<uint64_t> ParallelSave::bytes() const {
+  uint64_t sum = 0;
+  for (const StoredPart& part : parts_) {
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, part.bytes());
+    sum += bytes;
+  }
+  return sum;
+}
+
+absl::Status ParallelSave::Write() {
+  BOWLINE_RETURN_IF_ERROR(WriteParts(staging_, step(), parts_, content_.self, &check_));
+  if (!writer_.has_value()) return absl::OkStatus();
+  if (content_.self.mesh.ranks() > 1) {
+    BOWLINE_RETURN_IF_ERROR(writer_->WriteIndex(step(), content_.self.mesh, content_.tensors));
+  }
+  return writer_->WriteState(content_.state, content_.config_json);
+}
+
+absl::Status ParallelSave::WriteTogether(Agreement& agreement) {
+  absl::Status written;
+  const absl::Status met = agreement.AllOkAfter("saving", [&] {
+    written = Write();
     return absl::OkStatus();
-  };
-  const auto write = [&](const std::string& staging) -> absl::Status {
-    BOWLINE_RETURN_IF_ERROR(WriteShards(staging, state.step, tensors, self));
-    if (self.rank != 0) return absl::OkStatus();
-    BOWLINE_RETURN_IF_ERROR(writer->WriteIndex(state.step, self.mesh, tensors));
-    return writer->WriteState(state, config_json);
-  };
+  });
+  written.Update(met);
+  return written;
+}
+
+absl::StatusOr<std::string> ParallelSave::CommitHere(const absl::Status& written, Agreement& agreement) {
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(written));
+  if (check_.allows()) {
+    const absl::Status found =
+        agreement.AllOk(check_.found().empty() ? absl::OkStatus() : NotFiniteError(check_.found()));
+    if (!found.ok() && !IsNotFinite(found)) return found;
+    non_finite_ = std::string(found.message());
+  }
   std::string path;
   const auto commit = [&]() -> absl::Status {
-    if (self.rank != 0) return absl::OkStatus();
-    BOWLINE_ASSIGN_OR_RETURN(path, writer->Commit());
+    if (!writer_.has_value()) return absl::OkStatus();
+    BOWLINE_ASSIGN_OR_RETURN(path, writer_->Commit());
     return absl::OkStatus();
   };
-  // The writer deletes what was written when rank 0 returns without a commit; the others are done by then.
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(begin()));
-  BOWLINE_ASSIGN_OR_RETURN(const std::string staging,
-                           agreement.FromRankZero(writer.has_value() ? writer->staging_path() : ""));
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(write(staging)));
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(commit()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("naming a checkpoint", commit));
   return agreement.FromRankZero(path);
 }
 
-}  // namespace
+absl::StatusOr<std::string> ParallelSave::Commit(const absl::Status& written, Agreement& agreement) {
+  absl::StatusOr<std::string> path = CommitHere(written, agreement);
+  if (path.ok()) return path;
+  return Explain(path.status());
+}
 
-absl::StatusOr<std::string> SaveCheckpointOfRanks(const std::string& directory, const TrainerState& state,
-                                                  absl::Span<const CheckpointTensor> tensors,
-                                                  absl::string_view config_json, const RankInMesh& self,
+bool ParallelSave::FilesAreThere() const {
+  for (int64_t rank = 0; rank < content_.self.mesh.ranks(); ++rank) {
+    for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
+      std::error_code ignored;
+      if (!std::filesystem::exists(absl::StrCat(staging_, "/", ShardFileName(role, rank)), ignored)) return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<std::string> ParallelSave::CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience) {
+  if (!written.ok()) return Explain(written);
+  if (!writer_.has_value()) return std::string();
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (content_.self.mesh.ranks() > 1 && !FilesAreThere()) {
+    if (std::chrono::steady_clock::now() >= end) {
+      return Explain(absl::UnavailableError("a rank did not write its files"));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  absl::StatusOr<std::string> path = writer_->Commit();
+  if (path.ok()) return path;
+  return Explain(path.status());
+}
+
+absl::StatusOr<std::string> SaveCheckpointOfRanks(const std::string& directory, CheckpointContent content,
                                                   Agreement& agreement) {
-  absl::StatusOr<std::string> saved = Save(directory, state, tensors, config_json, self, agreement);
-  if (saved.ok()) return saved;
-  return Annotate(saved.status(), absl::StrCat("checkpoint of step ", state.step, " was not saved"));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<ParallelSave> save,
+                           ParallelSave::Begin(directory, std::move(content), {}, agreement));
+  return save->Commit(save->WriteTogether(agreement), agreement);
 }
 
 }  // namespace bowline

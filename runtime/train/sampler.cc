@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -29,6 +30,14 @@ uint32_t Philox(std::array<uint32_t, 4> counter, uint64_t key) {
     key1 += 0xBB67AE85;
   }
   return counter[0];
+}
+
+absl::StatusOr<int64_t> CountSamples(const TokenDataset& file, int64_t sequence) {
+  const int64_t samples = file.size() == 0 ? 0 : (file.size() - 1) / sequence;
+  if (samples > 0) return samples;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", file.path(), "' is too short: it has ", file.size(), " tokens, and one sample of sequence length ", sequence,
+      " takes ", static_cast<uint64_t>(sequence) + 1, "; give more data or compile with a smaller --seq"));
 }
 
 }  // namespace
@@ -74,19 +83,33 @@ absl::StatusOr<Sampler> Sampler::Create(const TokenDataset* dataset, int64_t seq
   if (sequence < 1) {
     return absl::InvalidArgumentError(absl::StrCat("a sample of ", sequence, " tokens; the length must be 1 or more"));
   }
-  const int64_t samples = dataset->size() == 0 ? 0 : (dataset->size() - 1) / sequence;
-  if (samples == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", dataset->path(), "' is too short: it has ", dataset->size(), " tokens, and one sample of sequence length ",
-        sequence, " takes ", static_cast<uint64_t>(sequence) + 1, "; give more data or compile with a smaller --seq"));
+  Sampler sampler(sequence, order, seed);
+  std::vector<double> weights;
+  for (const DatasetPart& part : dataset->Parts()) {
+    BOWLINE_ASSIGN_OR_RETURN(const int64_t samples, CountSamples(*part.dataset, sequence));
+    sampler.files_.push_back({part.dataset, sampler.samples_});
+    if (part.weight > 0) {
+      // Files of one length would be shuffled alike by one seed.
+      const uint64_t own_seed = seed + weights.size() * uint64_t{0x9E3779B97F4A7C15};
+      sampler.ranges_.push_back({sampler.samples_, samples, ShufflePermutation(samples, own_seed)});
+      weights.push_back(part.weight);
+    }
+    sampler.samples_ += samples;
   }
-  return Sampler(dataset, sequence, samples, order, seed);
+  if (weights.empty()) {
+    sampler.ranges_.push_back({0, sampler.samples_, ShufflePermutation(sampler.samples_, seed)});
+  } else {
+    sampler.blend_.emplace(weights);
+  }
+  return sampler;
 }
 
 int64_t Sampler::SampleOfDraw(int64_t draw) const {
-  const int64_t index = draw % samples_;
-  if (order_ == DataOrder::kSequential) return index;
-  return permutation_(static_cast<uint64_t>(draw / samples_), index);
+  const Blend::Place place = blend_.has_value() ? blend_->PlaceOf(draw) : Blend::Place{0, draw};
+  const Range& range = ranges_[place.source];
+  const int64_t index = place.index % range.samples;
+  if (order_ == DataOrder::kSequential) return range.first + index;
+  return range.first + range.permutation(static_cast<uint64_t>(place.index / range.samples), index);
 }
 
 absl::Status Sampler::FillBatch(int64_t step, int64_t batch, int32_t* tokens, int32_t* labels) const {
@@ -102,14 +125,19 @@ absl::Status Sampler::FillDraws(int64_t first, int64_t count, int32_t* tokens, i
     return absl::InvalidArgumentError(absl::StrCat("there are no ", count, " draws from number ", first, " on"));
   }
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t begin = SampleOfDraw(first + i) * sequence_;
-    int32_t* row = tokens + i * sequence_;
-    int32_t* label_row = labels + i * sequence_;
-    BOWLINE_RETURN_IF_ERROR(dataset_->Read(begin, sequence_, row));
-    std::memcpy(label_row, row + 1, static_cast<size_t>(sequence_ - 1) * sizeof(int32_t));
-    BOWLINE_RETURN_IF_ERROR(dataset_->Read(begin + sequence_, 1, label_row + sequence_ - 1));
+    BOWLINE_RETURN_IF_ERROR(ReadSample(SampleOfDraw(first + i), tokens + i * sequence_, labels + i * sequence_));
   }
   return absl::OkStatus();
+}
+
+absl::Status Sampler::ReadSample(int64_t sample, int32_t* tokens, int32_t* labels) const {
+  const auto after = std::upper_bound(files_.begin(), files_.end(), sample,
+                                      [](int64_t wanted, const File& file) { return wanted < file.first; });
+  const File& file = *std::prev(after);
+  const int64_t begin = (sample - file.first) * sequence_;
+  BOWLINE_RETURN_IF_ERROR(file.dataset->Read(begin, sequence_, tokens));
+  std::memcpy(labels, tokens + 1, static_cast<size_t>(sequence_ - 1) * sizeof(int32_t));
+  return file.dataset->Read(begin + sequence_, 1, labels + sequence_ - 1);
 }
 
 }  // namespace bowline

@@ -2,11 +2,13 @@
 #define BOWLINE_RUNTIME_TRAIN_SAMPLER_H_
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
+#include "runtime/train/blend.h"
 #include "runtime/train/dataset.h"
 
 namespace bowline {
@@ -42,18 +44,22 @@ class ShufflePermutation {
 // n = (tokens - 1) / seq samples; what remains at the end of the file is not used. Draw d (from 0, over the whole run)
 // takes sample d mod n in sequential order, or the permutation of epoch d / n applied to d mod n in shuffled order.
 // Step s (from 0) of a run with the global batch B takes the draws s*B .. s*B+B-1.
+//
+// Each file of a group is divided by itself. Without weights its samples follow those of the file before it, and all
+// together are one epoch. With weights a Blend says from which file a draw is, and the how many-th of that file it is,
+// whose sample it takes as above from the file alone: a small file with a large weight has more epochs than others.
 class Sampler {
  public:
-  // `dataset` is not owned. kInvalidArgument when it is too short for one sample.
+  // `dataset` is not owned. kInvalidArgument, naming the file, when one is too short for one sample.
   static absl::StatusOr<Sampler> Create(const TokenDataset* dataset, int64_t sequence, DataOrder order, uint64_t seed);
 
-  // The number of samples in an epoch.
+  // The number of samples in an epoch; of a blend, that of all its files.
   int64_t samples() const { return samples_; }
   int64_t sequence() const { return sequence_; }
   DataOrder order() const { return order_; }
   uint64_t seed() const { return seed_; }
 
-  // The sample of a draw >= 0.
+  // The sample of a draw >= 0; those of a file count from the number of samples of the files before it.
   int64_t SampleOfDraw(int64_t draw) const;
 
   // Fills `tokens` and `labels`, each [batch, sequence] row-major, for `step` >= 0. No allocation unless it fails.
@@ -63,20 +69,27 @@ class Sampler {
   absl::Status FillDraws(int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
 
  private:
-  Sampler(const TokenDataset* dataset, int64_t sequence, int64_t samples, DataOrder order, uint64_t seed)
-      : dataset_(dataset),
-        sequence_(sequence),
-        samples_(samples),
-        order_(order),
-        seed_(seed),
-        permutation_(samples, seed) {}
+  // Samples that are drawn in an order of their own.
+  struct Range {
+    int64_t first, samples;
+    ShufflePermutation permutation;
+  };
+  struct File {
+    const TokenDataset* dataset;
+    int64_t first;  // its first sample
+  };
 
-  const TokenDataset* dataset_;
+  Sampler(int64_t sequence, DataOrder order, uint64_t seed) : sequence_(sequence), order_(order), seed_(seed) {}
+
+  absl::Status ReadSample(int64_t sample, int32_t* tokens, int32_t* labels) const;
+
   int64_t sequence_;
-  int64_t samples_;
+  int64_t samples_ = 0;
   DataOrder order_;
   uint64_t seed_;
-  ShufflePermutation permutation_;
+  std::vector<File> files_;
+  std::vector<Range> ranges_;   // one, or one for each file of a blend
+  std::optional<Blend> blend_;  // of the ranges
 };
 
 }  // namespace bowline

@@ -49,54 +49,21 @@ class Gatherer {
   std::vector<uint8_t> buffer_;
 };
 
-absl::Status WriteWhole(const std::string& directory, CheckpointRole role, absl::Span<const CheckpointTensor> tensors) {
-  std::map<std::string, TensorMemory*> memories;
+// Writes the parts of one role into one file.
+absl::Status WriteFileOfRole(const std::string& path, CheckpointRole role, absl::Span<const StoredPart> parts,
+                             const std::map<std::string, std::string>& metadata, FiniteCheck* check) {
+  std::map<std::string, const StoredPart*> by_name;
   std::vector<SafetensorsSpec> specs;
-  for (const CheckpointTensor& tensor : tensors) {
-    if (tensor.role != role || !tensor.is_saved) continue;
-    specs.push_back({tensor.key, tensor.type, tensor.shape});
-    memories[tensor.key] = tensor.memory.get();
+  for (const StoredPart& part : parts) {
+    if (part.tensor().role != role) continue;
+    specs.push_back(part.spec());
+    by_name.emplace(part.spec().name, &part);
   }
-  BOWLINE_ASSIGN_OR_RETURN(
-      SafetensorsWriter writer,
-      SafetensorsWriter::Create(absl::StrCat(directory, "/", WholeFileName(role)), std::move(specs), Metadata()));
-  for (const SafetensorsSpec& spec : writer.order()) {
-    BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(spec.type, spec.shape));
-    TensorReader reader(*memories[spec.name], bytes);
-    BOWLINE_RETURN_IF_ERROR(
-        reader.ForRange(0, bytes, [&](absl::Span<const uint8_t> block) { return writer.Append(block); }));
-  }
-  return writer.Finish();
-}
-
-absl::Status WriteShardFile(const std::string& path, int64_t step, CheckpointRole role,
-                            absl::Span<const CheckpointTensor> tensors, const RankInMesh& self) {
-  struct Shard {
-    const CheckpointTensor* tensor;
-    ShardedTensor sharded;
-  };
-  std::map<std::string, Shard> shards;
-  std::vector<SafetensorsSpec> specs;
-  for (const CheckpointTensor& tensor : tensors) {
-    if (tensor.role != role || !tensor.is_saved || tensor.memory == nullptr) continue;
-    BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, tensor.shape, tensor.sharding));
-    const int64_t place = sharded.StoragePlace(self.rank);
-    if (!sharded.HasRole(self.rank) || sharded.storage().StoredElements(place) == 0) continue;
-    specs.push_back({tensor.key, tensor.type, sharded.storage().StoredShape(place)});
-    shards.emplace(tensor.key, Shard{&tensor, std::move(sharded)});
-  }
-  BOWLINE_ASSIGN_OR_RETURN(SafetensorsWriter writer,
-                           SafetensorsWriter::Create(path, std::move(specs), ShardMetadata(step, self.rank)));
+  BOWLINE_ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::Create(path, std::move(specs), metadata));
   Gatherer gatherer(writer);
   for (const SafetensorsSpec& spec : writer.order()) {
-    const Shard& shard = shards.find(spec.name)->second;
-    const size_t size = SizeOf(spec.type);
-    TensorReader reader(*shard.tensor->memory, static_cast<uint64_t>(shard.sharded.memory().memory_elements()) * size);
-    BOWLINE_RETURN_IF_ERROR(
-        shard.sharded.storage().ForEachRun(shard.sharded.StoragePlace(self.rank), [&](const TensorDivision::Run& run) {
-          return reader.ForRange(static_cast<uint64_t>(run.local) * size, static_cast<uint64_t>(run.count) * size,
-                                 [&](absl::Span<const uint8_t> bytes) { return gatherer.Append(bytes); });
-        }));
+    BOWLINE_RETURN_IF_ERROR(by_name.find(spec.name)->second->ForEachBlock(
+        check, [&](absl::Span<const uint8_t> bytes) { return gatherer.Append(bytes); }));
   }
   return gatherer.Finish();
 }
@@ -157,16 +124,18 @@ absl::StatusOr<std::string> CheckpointWriter::Commit() {
   return target_.path();
 }
 
-absl::Status WriteShards(const std::string& staging_path, int64_t step, absl::Span<const CheckpointTensor> tensors,
-                         const RankInMesh& self) {
+absl::Status WriteParts(const std::string& staging_path, int64_t step, absl::Span<const StoredPart> parts,
+                        const RankInMesh& self, FiniteCheck* check) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(staging_path, ignored)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "'", staging_path, "', which rank 0 made, is not there; save into a directory that all ranks share"));
   }
+  const bool alone = self.mesh.ranks() == 1;
   for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
-    BOWLINE_RETURN_IF_ERROR(
-        WriteShardFile(absl::StrCat(staging_path, "/", ShardFileName(role, self.rank)), step, role, tensors, self));
+    const std::string name = alone ? std::string(WholeFileName(role)) : ShardFileName(role, self.rank);
+    BOWLINE_RETURN_IF_ERROR(WriteFileOfRole(absl::StrCat(staging_path, "/", name), role, parts,
+                                            alone ? Metadata() : ShardMetadata(step, self.rank), check));
   }
   return absl::OkStatus();
 }
@@ -175,9 +144,8 @@ absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const T
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json) {
   const auto save = [&]() -> absl::StatusOr<std::string> {
     BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Begin(directory, state.step));
-    for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
-      BOWLINE_RETURN_IF_ERROR(WriteWhole(writer.staging_path(), role, tensors));
-    }
+    BOWLINE_ASSIGN_OR_RETURN(const std::vector<StoredPart> parts, StoredParts(tensors, {}));
+    BOWLINE_RETURN_IF_ERROR(WriteParts(writer.staging_path(), state.step, parts, {}, /*check=*/nullptr));
     BOWLINE_RETURN_IF_ERROR(writer.WriteState(state, config_json));
     return writer.Commit();
   };

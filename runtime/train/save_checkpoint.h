@@ -10,12 +10,13 @@
 #include "runtime/base/atomic_directory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/stored_part.h"
 
 namespace bowline {
 
 // Saves a checkpoint by one rank into `directory`, which is made if it does not exist, and replaces one of the same
-// step. `config_json` is the content of config.json; empty for none. Returns the path of the checkpoint. On error
-// nothing has changed.
+// step, whatever the values are. `config_json` is the content of config.json; empty for none. Returns the path of the
+// checkpoint. On error nothing has changed.
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
 
@@ -42,10 +43,10 @@ class CheckpointWriter {
   AtomicDirectory target_;
 };
 
-// Writes the elements of `tensors` that this rank stores into its files in `staging_path`, synced. The files contain
-// the rank and the step.
-absl::Status WriteShards(const std::string& staging_path, int64_t step, absl::Span<const CheckpointTensor> tensors,
-                         const RankInMesh& self);
+// Writes what this rank stores, as StoredParts gives it, into its files in `staging_path`, synced: the whole files of a
+// rank alone, or files that contain the rank and the step. `check` looks at all values; it may be null.
+absl::Status WriteParts(const std::string& staging_path, int64_t step, absl::Span<const StoredPart> parts,
+                        const RankInMesh& self, FiniteCheck* check);
 
 // Writes whole tensors of any checkpoint as SaveCheckpoint of one rank would, in little memory: with equal values, the
 // same bytes. The directory `output`, which must not hold anything, appears complete or not at all. If `with_training`,

@@ -128,15 +128,22 @@ absl::Status TokenPorts::WritePart(Session& session, Input& input, size_t slot) 
 }
 
 absl::Status TokenPorts::Fill(Session& session, const Sampler& sampler, int64_t first) {
+  return Fill(session, [&](int64_t row, int64_t count, int32_t* tokens, int32_t* labels) {
+    return sampler.FillDraws(first + row, count, tokens, labels);
+  });
+}
+
+absl::Status TokenPorts::Fill(Session& session, ReadRows read) {
+  int64_t first = 0;
   for (size_t slot = 0; slot < tokens_.slots.size(); ++slot, first += rows_) {
     if (IsStraight(slot)) {
       BOWLINE_RETURN_IF_ERROR(
-          sampler.FillDraws(first + tokens_.rows.first, tokens_.rows.count, tokens_.part.data(), labels_.part.data()));
+          read(first + tokens_.rows.first, tokens_.rows.count, tokens_.part.data(), labels_.part.data()));
       BOWLINE_RETURN_IF_ERROR(session.WriteAll<int32_t>(*tokens_.slots[slot], tokens_.part));
       BOWLINE_RETURN_IF_ERROR(session.WriteAll<int32_t>(*labels_.slots[slot], labels_.part));
       continue;
     }
-    BOWLINE_RETURN_IF_ERROR(sampler.FillDraws(first, rows_, tokens_.whole.data(), labels_.whole.data()));
+    BOWLINE_RETURN_IF_ERROR(read(first, rows_, tokens_.whole.data(), labels_.whole.data()));
     BOWLINE_RETURN_IF_ERROR(WritePart(session, tokens_, slot));
     BOWLINE_RETURN_IF_ERROR(WritePart(session, labels_, slot));
   }

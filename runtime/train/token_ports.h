@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
@@ -27,8 +28,13 @@ class TokenPorts {
   // The options of a dataset that can be read into these ports.
   DatasetOptions dataset_options() const { return {.vocabulary = vocabulary_}; }
 
-  // Writes all microbatches of `session`, in which the ports were found, in order, with this rank's shard of the draws
-  // first ... first + batch() - 1. No allocation unless it fails.
+  // Reads the rows first ... first + count - 1 of a run, of batch() rows, as Sampler::FillDraws reads draws.
+  using ReadRows = absl::FunctionRef<absl::Status(int64_t first, int64_t count, int32_t* tokens, int32_t* labels)>;
+
+  // Writes all microbatches of `session`, in which the ports were found, in order, with this rank's shard of all rows.
+  // No allocation unless it fails.
+  absl::Status Fill(Session& session, ReadRows read);
+  // The same with the draws first ... first + batch() - 1.
   absl::Status Fill(Session& session, const Sampler& sampler, int64_t first);
 
  private:

@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint_saver.h"
+#include "runtime/train/non_finite.h"
 
 namespace bowline {
 namespace {
@@ -18,13 +20,13 @@ bool IsTime(int64_t step, int64_t every) { return every > 0 && step % every == 0
 absl::Status CheckFinite(int64_t step, const StepResult& result, const std::string& begin) {
   if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return absl::OkStatus();
   if (!begin.empty()) {
-    return absl::InternalError(absl::StrCat(
+    return NotFiniteError(absl::StrCat(
         "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
         ", before anything was trained: ", begin,
         " hold values that are not finite, or too large for what the plan "
         "computes in. Begin with other ones, compile the plan with --dtype f32, or look on with --allow-non-finite"));
   }
-  return absl::InternalError(absl::StrCat(
+  return NotFiniteError(absl::StrCat(
       "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
       "; the parameters are spoiled from here on. Train with a lower learning rate or more warm-up, resume from a "
       "checkpoint before this step, or look on with --allow-non-finite"));
@@ -33,79 +35,129 @@ absl::Status CheckFinite(int64_t step, const StepResult& result, const std::stri
 class TrainLoop {
  public:
   TrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
-            TrainObserver& observer, Agreement& agreement)
+            TrainObserver& observer, const std::atomic<bool>& stop, Agreement& agreement)
       : options_(options),
         trainer_(trainer),
         evaluator_(evaluator),
         metrics_(metrics),
         observer_(observer),
-        agreement_(agreement) {}
+        stop_(stop),
+        agreement_(agreement),
+        saver_({.directory = options.save_directory,
+                .keep = options.keep_checkpoints,
+                .allows_non_finite = options.allow_non_finite,
+                .on_saved = [this](const SavedCheckpoint& saved) { OnSaved(saved); },
+                .on_note = [this](absl::string_view note) { observer_.OnNote(note); }},
+               &agreement) {}
 
-  absl::Status Run(const std::atomic<bool>& stop) {
-    bool saved = true;  // nothing has changed yet
-    first_ = trainer_.steps_done() + 1;
-    BOWLINE_RETURN_IF_ERROR(Meet(stop));
-    while (!stopping_ && trainer_.steps_done() < options_.steps) {
-      BOWLINE_RETURN_IF_ERROR(Train(stop));
+  absl::StatusOr<bool> Run() {
+    last_saved_ = trainer_.steps_done();
+    first_ = last_saved_ + 1;
+    bool finishes = trainer_.steps_done() >= options_.steps;
+    if (!finishes) Remember(trainer_.FillNext());
+    BOWLINE_RETURN_IF_ERROR(Meet());
+    evaluation_is_due_ = options_.begin_with_evaluation && evaluator_ != nullptr;
+    if (!ending_ && evaluation_is_due_) BOWLINE_RETURN_IF_ERROR(Evaluate());
+    while (!ending_ && !finishes) {
+      BOWLINE_RETURN_IF_ERROR(Train());
       const int64_t step = trainer_.steps_done();
-      const bool last = step == options_.steps;
-      const bool evaluates = IsTime(step, options_.eval_every) || (last && options_.eval_every == 0);
-      if (evaluates) BOWLINE_RETURN_IF_ERROR(Evaluate());
-      saved = IsTime(step, options_.save_every);
-      if (saved) BOWLINE_RETURN_IF_ERROR(Save());
+      finishes = step >= options_.steps;
+      const bool evaluates =
+          evaluator_ != nullptr && (IsTime(step, options_.eval_every) || (finishes && options_.eval_every == 0));
+      evaluation_is_due_ |= evaluates;
+      const bool saves = IsTime(step, options_.save_every) || finishes;
+      // What may fail comes behind the save.
+      if (saves) BOWLINE_RETURN_IF_ERROR(Save(options_.saves_in_background && !finishes));
+      if (evaluates && !ending_) BOWLINE_RETURN_IF_ERROR(Evaluate());
       // Both take long, and whoever wants to stop meanwhile need not wait for another step. A rank alone asks itself.
-      const bool asks = evaluates || saved || agreement_.ranks() == 1;
-      if (!last && asks) BOWLINE_RETURN_IF_ERROR(Meet(stop));
+      const bool asks = evaluates || saves || agreement_.ranks() == 1;
+      if (!finishes && !ending_ && asks) BOWLINE_RETURN_IF_ERROR(Meet());
     }
-    return saved ? absl::OkStatus() : Save();
+    if (!is_saved_) BOWLINE_RETURN_IF_ERROR(Save(/*in_background=*/false));
+    BOWLINE_RETURN_IF_ERROR(saver_.Finish());
+    BOWLINE_RETURN_IF_ERROR(agreement_.AllOk(problem_));
+    return finishes && !evaluation_is_due_;
   }
 
  private:
-  // Waits for all ranks, which are there if nothing went wrong on any of them, and asks whether one has to stop.
-  absl::Status Meet(const std::atomic<bool>& stop) {
-    const absl::StatusOr<bool> stopping = agreement_.AnyOf(stop.load());
-    if (!stopping.ok()) {
-      return Annotate(stopping.status(), absl::StrCat("between entries, before step ", trainer_.steps_done() + 1));
+  // Keeps the first error that does not spoil what is computed: the run ends by it when the last step is saved.
+  void Remember(const absl::Status& status) { problem_.Update(status); }
+
+  // Waits for all ranks, which are there if nothing went wrong in the step on any of them, and asks whether one has to
+  // stop or has met a problem.
+  absl::Status Meet() {
+    const absl::StatusOr<bool> ending = agreement_.AnyOf(stop_.load() || !problem_.ok());
+    if (!ending.ok()) {
+      return Annotate(ending.status(), absl::StrCat("between entries, before step ", trainer_.steps_done() + 1));
     }
-    stopping_ |= *stopping;
-    return absl::OkStatus();
+    ending_ |= *ending;
+    return saver_.Poll();
   }
 
-  absl::Status Train(const std::atomic<bool>& stop) {
+  absl::Status Train() {
     const auto start = Clock::now();
     BOWLINE_ASSIGN_OR_RETURN(const StepResult result, trainer_.Step());
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    // A rank whose step failed, for example because its data are wrong, has returned and does not meet the others. They
-    // fail here, before they report the step.
-    BOWLINE_RETURN_IF_ERROR(Meet(stop));
-    const double tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
     const int64_t step = trainer_.steps_done();
-    if (metrics_ != nullptr) {
-      BOWLINE_RETURN_IF_ERROR(metrics_->WriteStep(step, result, tokens_per_second, seconds * 1e3));
-    }
+    // Unusable data of the next step are known to all before one begins it.
+    if (step < options_.steps) Remember(trainer_.FillNext());
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    // A rank whose step failed has returned and does not meet the others. They fail here, before they report the step.
+    BOWLINE_RETURN_IF_ERROR(Meet());
+    is_saved_ = false;
+    const double tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
+    if (metrics_ != nullptr) Remember(metrics_->WriteStep(step, result, tokens_per_second, seconds * 1e3));
     observer_.OnStep(step, result, tokens_per_second);
     if (options_.allow_non_finite) return absl::OkStatus();
     return CheckFinite(step, result, step == first_ ? options_.begin : "");
   }
 
   absl::Status Evaluate() {
-    if (evaluator_ == nullptr) return absl::OkStatus();
     const int64_t step = trainer_.steps_done();
-    absl::StatusOr<double> loss = evaluator_->Evaluate();
-    if (!loss.ok()) return Annotate(loss.status(), absl::StrCat("evaluation after step ", step));
-    if (metrics_ != nullptr) BOWLINE_RETURN_IF_ERROR(metrics_->WriteEvaluation(step, *loss));
-    observer_.OnEvaluation(step, *loss);
+    const std::string where = absl::StrCat("evaluation after step ", step);
+    const absl::StatusOr<std::optional<double>> loss =
+        evaluator_->Evaluate([&](const absl::Status& filled) -> absl::StatusOr<bool> {
+          Remember(Annotate(filled, where));
+          BOWLINE_RETURN_IF_ERROR(Meet());
+          return !ending_;
+        });
+    trainer_.ForgetInputs();
+    // An evaluation changes no state, so that a rank alone can save. Others may wait for this rank in a communication.
+    if (!loss.ok() && agreement_.ranks() > 1) return Annotate(loss.status(), where);
+    if (!loss.ok()) {
+      Remember(Annotate(loss.status(), where));
+    } else if (loss->has_value()) {
+      ReportEvaluation(step, where, **loss);
+    }
+    if (step < options_.steps) Remember(trainer_.FillNext());
     return absl::OkStatus();
   }
 
-  absl::Status Save() {
+  void ReportEvaluation(int64_t step, const std::string& where, double loss) {
+    evaluation_is_due_ = false;
+    if (metrics_ != nullptr) Remember(metrics_->WriteEvaluation(step, loss));
+    observer_.OnEvaluation(step, loss);
+    if (options_.allow_non_finite || std::isfinite(loss)) return;
+    Remember(NotFiniteError(absl::StrCat(where, ": the loss is ", loss,
+                                         "; train with a lower learning rate or more warm-up from a checkpoint before "
+                                         "this step, or look on with --allow-non-finite")));
+  }
+
+  absl::Status Save(bool in_background) {
+    is_saved_ = true;
     if (options_.save_directory.empty()) return absl::OkStatus();
-    BOWLINE_ASSIGN_OR_RETURN(const std::string path, trainer_.Save(options_.save_directory, &agreement_));
-    if (options_.keep_checkpoints > 0 && agreement_.rank() == 0) {
-      BOWLINE_RETURN_IF_ERROR(DeleteOldCheckpoints(options_.save_directory, options_.keep_checkpoints));
+    absl::Status saved = saver_.Save(trainer_.Content(), in_background);
+    if (IsNotFinite(saved)) {
+      return NotFiniteError(absl::StrCat(
+          saved.message(), "; it became so after step ", last_saved_,
+          ". Go on from a checkpoint before it with a lower learning rate, or write it with --allow-non-finite"));
     }
-    observer_.OnSave(trainer_.steps_done(), path);
-    return absl::OkStatus();
+    if (saved.ok()) last_saved_ = trainer_.steps_done();
+    return saved;
+  }
+
+  void OnSaved(const SavedCheckpoint& saved) {
+    if (metrics_ != nullptr) Remember(metrics_->WriteSave(saved));
+    observer_.OnSave(saved.step, saved.path);
   }
 
   const TrainLoopOptions& options_;
@@ -113,17 +165,25 @@ class TrainLoop {
   Evaluator* evaluator_;
   MetricsLog* metrics_;
   TrainObserver& observer_;
+  const std::atomic<bool>& stop_;
   Agreement& agreement_;
   int64_t first_ = 0;
-  bool stopping_ = false;  // any rank has to
+  int64_t last_saved_ = 0;          // the step of the last save, or with which the run began
+  bool is_saved_ = true;            // nothing has changed since the last save
+  bool ending_ = false;             // any rank has to stop, or has a problem
+  bool evaluation_is_due_ = false;  // and not done, or cut short
+  absl::Status problem_;            // of this rank
+  CheckpointSaver saver_;           // after what its callbacks use
 };
 
 }  // namespace
 
-absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
-                          TrainObserver& observer, const std::atomic<bool>& stop, Agreement* agreement) {
+absl::StatusOr<bool> RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator,
+                                  MetricsLog* metrics, TrainObserver& observer, const std::atomic<bool>& stop,
+                                  Agreement* agreement) {
   Agreement alone;
-  return TrainLoop(options, trainer, evaluator, metrics, observer, agreement == nullptr ? alone : *agreement).Run(stop);
+  return TrainLoop(options, trainer, evaluator, metrics, observer, stop, agreement == nullptr ? alone : *agreement)
+      .Run();
 }
 
 }  // namespace bowline

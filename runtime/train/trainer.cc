@@ -1,6 +1,9 @@
 #include "runtime/train/trainer.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -8,8 +11,7 @@
 #include "runtime/plan/plan_view.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/parallel_save.h"
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/saved_type.h"
 
 namespace bowline {
 namespace {
@@ -42,28 +44,46 @@ absl::Status Trainer::Initialize() {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
-  const TrainerState& state = checkpoint.state();
-  const auto differs = [&](absl::string_view what, const auto& saved, const auto& here) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "'", checkpoint.path(), "' was saved by a run with ", what, " ", saved, ", not ", here,
-        ", and would not go on as it began; resume it as it was, or begin a new run from its weights with --weights ",
-        checkpoint.path()));
+absl::StatusOr<std::vector<SettingChange>> Trainer::ChangesSince(const TrainerState& state) const {
+  BOWLINE_ASSIGN_OR_RETURN(std::vector<SettingChange> changes,
+                           DifferencesOfRecipes(state.recipe, AttachmentOf(session_->plan(), kRecipeAttachment)));
+  const auto compare = [&](const char* name, const auto& saved, const auto& here) {
+    if (saved != here) changes.push_back({name, absl::StrCat(saved), absl::StrCat(here)});
   };
-  if (state.order != sampler_.order()) return differs("data order", NameOf(state.order), NameOf(sampler_.order()));
-  if (state.seed != sampler_.seed()) return differs("seed", state.seed, sampler_.seed());
-  if (state.data_tokens != dataset_->size()) {
-    return differs("data of this many tokens:", state.data_tokens, dataset_->size());
+  compare("order", NameOf(state.order), NameOf(sampler_.order()));
+  compare("seed", state.seed, sampler_.seed());
+  // Older checkpoints do not say these.
+  if (state.batch != 0) compare("batch", state.batch, ports_.batch());
+  if (state.sequence != 0) compare("seq", state.sequence, ports_.sequence());
+  const auto data = [](int64_t tokens, const std::string& digest) {
+    return absl::StrCat(tokens, " tokens", digest.empty() ? "" : absl::StrCat(", digest ", digest.substr(0, 12)));
+  };
+  const bool other_tokens = !state.data_digest.empty() && state.data_digest != data_digest_;
+  if (state.data_tokens != dataset_->size() || other_tokens) {
+    changes.push_back({"data", data(state.data_tokens, state.data_digest), data(dataset_->size(), data_digest_)});
   }
-  if (!state.data_digest.empty() && state.data_digest != data_digest_) {
-    return differs("data with other tokens; samples of them have the digest", state.data_digest, data_digest_);
+  return changes;
+}
+
+std::vector<std::string> Trainer::SettingNames(const TrainerState& state) const {
+  std::set<std::string> names = {"order", "seed", "batch", "seq", "data"};
+  for (const absl::string_view recipe :
+       {absl::string_view(state.recipe), AttachmentOf(session_->plan(), kRecipeAttachment)}) {
+    const absl::StatusOr<nlohmann::json> settings = ParseAttachment(kRecipeAttachment, recipe);
+    if (!settings.ok()) continue;
+    for (const auto& [name, value] : settings->items()) names.insert(name);
   }
-  if (state.batch != 0 && state.batch != ports_.batch()) {
-    return differs("a global batch of this many sequences:", state.batch, ports_.batch());
-  }
-  if (state.sequence != 0 && state.sequence != ports_.sequence()) {
-    return differs("sequences of this many tokens:", state.sequence, ports_.sequence());
-  }
+  return {names.begin(), names.end()};
+}
+
+absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed) {
+  const TrainerState& state = checkpoint.state();
+  const absl::StatusOr<std::vector<SettingChange>> changes = ChangesSince(state);
+  if (!changes.ok()) return Annotate(changes.status(), absl::StrCat("'", checkpoint.path(), "'"));
+  BOWLINE_RETURN_IF_ERROR(CheckChanges(checkpoint.path(), *changes, allowed, SettingNames(state)));
+  const bool draws_go_on = std::none_of(changes->begin(), changes->end(), [](const SettingChange& change) {
+    return change.name == "order" || change.name == "seed" || change.name == "seq" || change.name == "data";
+  });
   if (state.next_draw > kMaxDraw) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
@@ -78,19 +98,25 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
                                             "; the checkpoint is damaged, resume from another"));
   }
   step_ = state.step;
-  next_draw_ = state.next_draw;
+  next_draw_ = draws_go_on ? state.next_draw : 0;
   filled_.reset();
+  changes_ = *changes;
+  if (!state.run.empty()) run_ = state.run;
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CheckNextBatch() { return ports_.Fill(*session_, sampler_, next_draw_); }
+absl::Status Trainer::FillNext() {
+  if (filled_ == next_draw_) return absl::OkStatus();
+  filled_.reset();
+  if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
+    return Annotate(filled, absl::StrCat("step ", step_ + 1));
+  }
+  filled_ = next_draw_;
+  return absl::OkStatus();
+}
 
 absl::StatusOr<StepResult> Trainer::Step() {
-  if (filled_ != next_draw_) {
-    if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
-      return Annotate(filled, absl::StrCat("step ", step_ + 1));
-    }
-  }
+  BOWLINE_RETURN_IF_ERROR(FillNext());
   filled_.reset();
   const std::optional<double> issued_before = session_->IssueSeconds();
   if (absl::Status ran = Run(); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
@@ -115,8 +141,9 @@ absl::Status Trainer::Run() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {
-  TrainerState state;
+CheckpointContent Trainer::Content() const {
+  CheckpointContent content;
+  TrainerState& state = content.state;
   state.step = step_;
   state.seed = sampler_.seed();
   state.order = sampler_.order();
@@ -126,12 +153,20 @@ absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreemen
   state.plan = std::string(TextOf(session_->plan().name()));
   state.batch = ports_.batch();
   state.sequence = ports_.sequence();
-  const std::vector<CheckpointTensor> tensors = StateTensors(*session_);
-  const absl::string_view config = AttachedConfig(session_->plan());
-  const RankInMesh self = RankOf(*session_);
-  if (self.mesh.ranks() == 1) return SaveCheckpoint(directory, state, tensors, config);
-  if (agreement == nullptr) return absl::InternalError("a run of several ranks saves by an agreement of theirs");
-  return SaveCheckpointOfRanks(directory, state, tensors, config, self, *agreement);
+  state.run = run_;
+  state.recipe = std::string(AttachmentOf(session_->plan(), kRecipeAttachment));
+  content.tensors = StateTensors(*session_);
+  if (saved_type_ != ElementType::kF32) {
+    content.tensors = WithRoundedParameters(std::move(content.tensors), saved_type_);
+  }
+  content.config_json = ConfigWithType(AttachedConfig(session_->plan()), content.tensors);
+  content.self = RankOf(*session_);
+  return content;
+}
+
+absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {
+  Agreement alone;
+  return SaveCheckpointOfRanks(directory, Content(), agreement == nullptr ? alone : *agreement);
 }
 
 }  // namespace bowline

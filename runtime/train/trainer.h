@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/dataset.h"
+#include "runtime/train/parallel_save.h"
+#include "runtime/train/recipe.h"
 #include "runtime/train/sampler.h"
 #include "runtime/train/token_ports.h"
 
@@ -37,18 +40,39 @@ class Trainer {
   absl::Status Initialize();
 
   // Starts a run where another one, of whatever ranks, stopped. kFailedPrecondition, with nothing touched, when the
-  // checkpoint is of another model, data set, order, seed or global batch; kDataLoss when it contradicts itself.
-  absl::Status Resume(const Checkpoint& checkpoint);
+  // checkpoint is of another model, or of a run with other settings: the recipe of the plan, "order", "seed", "data",
+  // "batch" and "seq". Those that `allowed` names may differ; then `changes` gives them. Where draws of another order,
+  // seed, data set or length of sequences would not go on, they begin anew. kDataLoss when the checkpoint contradicts
+  // itself.
+  absl::Status Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed = {});
+  const std::vector<SettingChange>& changes() const { return changes_; }
 
-  // Reads the data of the next step into the plan's inputs, to find unusable data before a run begins.
-  absl::Status CheckNextBatch();
+  // The random text by which checkpoints name this run; kept by Resume if the checkpoint has one.
+  void SetRun(std::string run) { run_ = std::move(run); }
+  const std::string& run() const { return run_; }
+
+  // Reads the data of the next step into the plan's inputs, unless they are there. Several ranks tell each other of
+  // unusable data before any of them begins the step.
+  absl::Status FillNext();
+
+  // To be called when another entry of the plan has run since FillNext: it may have used the memory of the inputs.
+  void ForgetInputs() {
+    if (!fills_ahead_) filled_.reset();
+  }
 
   // Runs one step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
   absl::StatusOr<StepResult> Step();
 
-  // Saves everything that Resume needs, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks
-  // all call it, with their agreement.
+  // Everything that Resume needs, with the tensors' memory as it is when it is read.
+  CheckpointContent Content() const;
+
+  // Saves that, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks all call it, with their
+  // agreement.
   absl::StatusOr<std::string> Save(const std::string& directory, Agreement* agreement = nullptr) const;
+
+  // The type in which checkpoints have parameters of type f32: f32 at first, or bf16, which readers of weights take;
+  // the optimizer's file then has their bits for Resume.
+  void SetSavedType(ElementType type) { saved_type_ = type; }
 
   int64_t steps_done() const { return step_; }
   int64_t tokens_per_step() const { return ports_.tokens(); }
@@ -59,6 +83,10 @@ class Trainer {
   Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
+  // What the checkpoint's settings are and this run's, where they differ.
+  absl::StatusOr<std::vector<SettingChange>> ChangesSince(const TrainerState& state) const;
+  std::vector<std::string> SettingNames(const TrainerState& state) const;
+
   // Runs the step whose inputs are written. If the plan lets two runs overlap, the inputs of the next step are written
   // while the device computes.
   absl::Status Run();
@@ -68,6 +96,9 @@ class Trainer {
   TokenPorts ports_;
   Sampler sampler_;
   std::string data_digest_;
+  std::string run_;
+  ElementType saved_type_ = ElementType::kF32;
+  std::vector<SettingChange> changes_;
   int entry_ = 0;
   bool fills_ahead_ = false;
   std::optional<int64_t> filled_;  // the first draw of the batch that is written for the next step

@@ -27,6 +27,9 @@ std::string TrainerStateToJson(const TrainerState& state) {
   object["plan"] = state.plan;
   object["batch"] = state.batch;
   object["sequence"] = state.sequence;
+  if (!state.run.empty()) object["run"] = state.run;
+  // As it is: a text that is no JSON is no recipe of a plan, which was checked.
+  if (!state.recipe.empty()) object["recipe"] = nlohmann::ordered_json::parse(state.recipe, nullptr, false);
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -70,6 +73,11 @@ absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
   if (object.contains("batch")) BOWLINE_RETURN_IF_ERROR(read_count("batch", &state.batch));
   if (object.contains("sequence")) BOWLINE_RETURN_IF_ERROR(read_count("sequence", &state.sequence));
   if (object.contains("data_digest")) BOWLINE_RETURN_IF_ERROR(read_text("data_digest", &state.data_digest));
+  if (object.contains("run")) BOWLINE_RETURN_IF_ERROR(read_text("run", &state.run));
+  if (const auto recipe = object.find("recipe"); recipe != object.end()) {
+    if (!recipe->is_object()) return error("recipe", "should be an object");
+    state.recipe = recipe->dump(-1, ' ', false, json::error_handler_t::replace);
+  }
   const absl::StatusOr<DataOrder> parsed = DataOrderFromName(order);
   if (!parsed.ok()) return error("order", parsed.status().message());
   state.order = *parsed;

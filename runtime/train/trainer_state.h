@@ -21,6 +21,10 @@ struct TrainerState {
   int64_t batch = 0;
   int64_t sequence = 0;
   std::string data_digest = {};  // DigestOf the dataset; empty if it is not recorded
+  // A random text that all checkpoints of one run have, also after it is resumed; and the recipe (recipe.h) of the plan
+  // that computed the last step. Empty if they are not recorded.
+  std::string run = {};
+  std::string recipe = {};
 
   bool operator==(const TrainerState&) const = default;
 };

@@ -27,8 +27,9 @@ def header_of(file):
 
 class BadInput(tools.ToolTest):
     def tree(self):
-        """Every file below the test's folder, with its content."""
-        return {path: path.read_bytes() if path.is_file() else None for path in sorted(self.folder.rglob("*"))}
+        """Every file below the test's folder, with its content, but for the process that locked a folder last."""
+        return {path: path.read_bytes() if path.is_file() else None for path in sorted(self.folder.rglob("*"))
+                if path.name != ".lock"}
 
     def refuse(self, says, name, *arguments, code=1, **keywords):
         """The tool must end with `code` and a message that holds all of `says`, and leave no trace."""

@@ -4,6 +4,7 @@ learned or written."""
 
 import json
 import re
+import shutil
 
 import tools
 
@@ -30,6 +31,7 @@ class Packing(tools.ToolTest):
     def train(self, plan):
         """Losses, gradient norms, and the bytes of all files of the checkpoint after some steps."""
         saved, metrics = self.folder / f"saved-{plan.stem}", self.folder / "metrics.jsonl"
+        shutil.rmtree(saved, ignore_errors=True)  # of another run
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--order", "shuffle", "--save",
                       saved, "--metrics", metrics, "--quiet")
         lines = tools.metrics_of(metrics)

@@ -2,6 +2,7 @@
 """Training in bf16 follows training in f32, and keeps its parameters in f32; f16 is for generating."""
 
 import json
+import shutil
 import struct
 
 import tools
@@ -26,6 +27,7 @@ class Precision(tools.ToolTest):
         plan, metrics, saved = (self.folder / f"{model}-{dtype}.{kind}" for kind in ("plan", "jsonl", "saved"))
         tools.compile_train(model, plan, "--dtype", dtype, "--lr", "0.003", *flags)
         tools.succeed("bowline-check", plan)
+        shutil.rmtree(saved, ignore_errors=True)  # of another run
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", steps, "--order", "shuffle",
                       "--metrics", metrics, "--save", saved, "--quiet")
         return [float(line["loss"]) for line in tools.metrics_of(metrics)], saved

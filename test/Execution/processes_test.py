@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,12 @@ def is_running(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def tree_of(folder):
+    """The files of a folder into which a run saved, but for who saved, and the name of the run."""
+    return {path.relative_to(folder): re.sub(rb'"run": "\w+"', b"", path.read_bytes())
+            for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".lock"}
 
 
 class Finished(NamedTuple):
@@ -117,8 +124,7 @@ class SameAsThreads(ProcessTest):
                 for name, how in (("threads", []), ("processes", ["--nproc", ranks])):
                     save = self.folder / mesh / name
                     metrics = self.train(plan, *flags, "--save", save, *how, steps=4, name=f"{mesh}-{name}.jsonl")
-                    trees.append((metrics, {path.relative_to(save): path.read_bytes()
-                                            for path in sorted(save.rglob("*")) if path.is_file()}))
+                    trees.append((metrics, tree_of(save)))
                 self.assertEqual(len(trees[0][0]), 6)
                 self.assertEqual(trees[0][0], trees[1][0])
                 self.assertGreater(len(trees[0][1]), 4)
@@ -294,6 +300,38 @@ class Refusals(ProcessTest):
             self.assertRegex(done.err, r"the ranks do not agree on the contents of --data: rank 0 has '\d+ bytes, "
                                        r"sha256 of samples \w+', but rank 1 has '\d+ bytes, sha256 of samples \w+'; ")
 
+    def test_lists_of_data_that_differ(self):
+        tokens = tools.random_tokens(400, 257)
+        for name, content in (("a", tools.llmc_file(tokens)), ("b", tools.llmc_file(tokens[::-1])),
+                              ("c", tools.llmc_file(tokens[:-1] + [0 if tokens[-1] else 1]))):
+            (self.folder / name).write_bytes(content)
+        # A Megatron index, which two files of as many tokens share.
+        index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 1, 2) + struct.pack("<iqqq", 400, 0, 0, 1)
+        for name, ids in (("m", tokens), ("n", tokens[::-1])):
+            (self.folder / f"{name}.idx").write_bytes(index)
+            (self.folder / f"{name}.bin").write_bytes(struct.pack("<400H", *ids))
+        for flag, ours, theirs in (("--data", ["a", "b"], ["a", "c"]),
+                                   ("--data", ["a", "b"], ["b", "a"]),
+                                   ("--data", ["a", "b"], ["a"]),
+                                   ("--data", ["0.7:a", "0.3:b"], ["0.6:a", "0.4:b"]),
+                                   ("--data", ["0.7:a", "0.3:b"], ["a", "b"]),
+                                   ("--data", ["m"], ["n"]),
+                                   ("--data", ["m.idx"], ["n.idx"]),
+                                   ("--data", ["m.bin"], ["n.bin"]),
+                                   ("--eval-data", ["a", "b"], ["a", "c"])):
+            run = [self.plan("tp=2"), "--steps", 1, *(["--data", tools.TOKENS] if flag == "--eval-data" else [])]
+            arguments = []
+            for files in (ours, theirs):
+                paths = [re.sub(r"[a-z.]+$", lambda name: str(self.folder / name[0]), file) for file in files]
+                arguments.append([*run, *(word for path in paths for word in (flag, path))])
+            port = free_port()
+            processes = [self.begin(*words, env=torchrun(rank, 2, port)) for rank, words in enumerate(arguments)]
+            for process in processes:
+                done = self.finish(process)
+                self.assertEqual(done.code, 1, done.err)
+                self.assertRegex(done.err, f"the ranks do not agree on the contents of {flag}: rank 0 has '.* bytes, sha256 "
+                                           r"of samples \w+.*', but rank 1 has '.* bytes, sha256 of samples \w+")
+
     def test_numbers_of_ranks_that_do_not_match(self):
         plan = self.plan("dp=2,tp=2")
         run = [plan, "--data", tools.TOKENS, "--steps", 3]
@@ -400,6 +438,10 @@ class FailureTest(ProcessTest):
         self.wait_for_step(metrics, processes[0])
         return processes
 
+    def children_of(self, process):
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]
+
     def check_survivor(self, done, cause):
         self.assertEqual(done.code, 3, done.err)
         self.assertEqual(len(done.errors()), 1, done.err)
@@ -426,10 +468,6 @@ class Failures(FailureTest):
                 # Of a death a rank may learn between two operations.
                 if sent == signal.SIGSTOP:
                     self.assertTrue(any(re.search(self.WAITS, line) for line in lines), lines)
-
-    def children_of(self, process):
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        return [int(pid) for pid in children.read_text().split()]
 
     def spawned(self, *arguments):
         metrics = self.folder / "spawned.jsonl"
@@ -467,6 +505,24 @@ class Failures(FailureTest):
         self.assertIn(f"note: rank 2 (pid {children[2]}) was stopped by signal 19", done.err)
         self.assertRegex(done.err, r"cause: rank 2 \(host .*\) did not answer for ")
         self.check_gone(children)
+
+    def test_nproc_ends_all_when_one_goes_at_any_instant_of_the_start(self):
+        # Whether they have met by then or not, nobody waits for the time that ranks have to meet.
+        run = [self.plan("dp=2,tp=2"), "--data", tools.TOKENS, "--steps", 10**6, "--nproc", 4, "--rendezvous-timeout",
+               10**6, "--timeout", 2]
+        for sent in (signal.SIGKILL, signal.SIGSTOP):
+            for victim, delay in ((0, 0), (3, 0), (1, 0.003), (0, 0.01), (2, 0.03), (0, 0.1)):
+                with self.subTest(signal=sent, rank=victim, delay=delay):
+                    process = self.begin(*run)
+                    until = time.monotonic() + tools.TIMEOUT_SECONDS
+                    while len(children := self.children_of(process)) < 4:
+                        self.assertLess(time.monotonic(), until)
+                    time.sleep(delay)
+                    os.kill(children[victim], sent)
+                    done = self.finish(process)
+                    self.assertEqual(done.code, 3, done.err)
+                    self.assertRegex(done.err, rf"rank {victim} \(pid {children[victim]}\) was (ended|stopped) by signal")
+                    self.check_gone(children)
 
     def test_nproc_gives_the_code_of_the_cause(self):
         # Data that the vocabulary has no place for, from the second step on: 2 x 4 samples of 7 tokens.
@@ -532,6 +588,91 @@ class Failures(FailureTest):
         self.assertNotIn("note:", done.err)
 
 
+class Restarts(FailureTest):
+    def begin_saving(self, name, *arguments, steps=12, **keywords):
+        return self.begin(self.plan("dp=2,tp=2"), "--data", tools.TOKENS, "--order", "shuffle", "--steps", steps,
+                          "--metrics", self.folder / f"{name}.jsonl", "--save", self.folder / name, "--save-every", 2,
+                          *arguments, **keywords)
+
+    def wait_for_checkpoint(self, name, process, step):
+        latest = self.folder / name / "latest"
+        until = time.monotonic() + tools.TIMEOUT_SECONDS
+        while not latest.exists() or int(latest.read_text().split("-")[1]) < step:
+            self.assertIsNone(process.poll(), "it ended early")
+            self.assertLess(time.monotonic(), until, "it saves nothing")
+            time.sleep(0.01)
+
+    def test_ranks_that_die_or_stop_change_no_bit(self):
+        self.assertEqual(self.finish(self.begin_saving("whole", "--nproc", 4)).code, 0)
+        process = self.begin_saving("killed", "--nproc", 4, "--restarts", 1, "--timeout", 2, *self.SLOW)
+        gone = []
+        for step, victim, sent in ((0, 2, signal.SIGKILL), (2, 0, signal.SIGKILL), (4, 3, signal.SIGSTOP),
+                                   (8, 1, signal.SIGKILL)):
+            if step > 0:
+                self.wait_for_checkpoint("killed", process, step)
+            until = time.monotonic() + tools.TIMEOUT_SECONDS
+            while len(children := self.children_of(process)) < 4 or set(children) & set(gone):
+                self.assertLess(time.monotonic(), until, "it is not started again")
+                time.sleep(0.01)
+            gone += children
+            os.kill(children[victim], sent)
+        done = self.finish(process)
+        self.assertEqual(done.code, 0, done.err)
+        lines = re.findall(r"^bowline-run: note: (.*); restart 1 of 1, from step (\d+)$", done.err, re.MULTILINE)
+        self.assertEqual(len(lines), 4, done.err)
+        for (failure, step), named in zip(lines, (r"rank 2 .* was ended by signal 9 \(Killed\)( before all ranks had met)?",
+                                                  r"rank 0 .* was ended by signal 9 \(Killed\)",
+                                                  r"rank \d .* ended with exit code 3",
+                                                  r"rank 1 .* was ended by signal 9 \(Killed\)")):
+            self.assertRegex(failure, "^" + named + "$")
+        self.assertEqual(lines[0][1], "0")
+        self.assertTrue(all(int(line[1]) >= least for line, least in zip(lines, (0, 2, 4, 8))), lines)
+        self.assertEqual(tools.metrics_of(self.folder / "whole.jsonl"), tools.metrics_of(self.folder / "killed.jsonl"))
+        trees = [tree_of(self.folder / name / "step-00000012") for name in ("whole", "killed")]
+        self.assertGreater(len(trees[0]), 4)
+        self.assertEqual(*trees)
+
+    def test_what_would_fail_again_is_not_restarted(self):
+        steep = self.plan("tp=2", "--lr", "1e30")
+        save = ["--steps", 20, "--save", self.folder / "s", "--nproc", 2, "--restarts", 3]
+        done = self.run_plan(steep, "--data", tools.TOKENS, *save)
+        self.assertEqual(done.code, 4, done.err)
+        self.assertIn("bowline-run: note: without --save-every nothing is saved before the last step", done.err)
+        self.assertRegex(done.err, r"bowline-run: error: (rank \d gave up: )?step \d+: the loss is ")
+        self.assertIn("bowline-run: note: not restarted: ", done.err)
+        done = self.run_plan(self.plan("tp=2"), "--data", self.folder / "no-such.bin", *save)
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn("bowline-run: note: not restarted: ", done.err)
+
+    def test_it_gives_up(self):
+        # The file of metrics may not become long enough; no checkpoint is due before.
+        done = self.begin(self.plan("tp=2"), "--data", tools.TOKENS, "--steps", 10**6, "--save", self.folder / "s",
+                          "--metrics", self.folder / "m.jsonl", "--nproc", 2, "--restarts", 2, "--quiet",
+                          before=["prlimit", "--fsize=2000"])
+        done = self.finish(done)
+        self.assertEqual(done.code, 3, done.err)
+        self.assertEqual(done.err.count("restart 1 of 2, from step 0"), 1, done.err)
+        self.assertEqual(done.err.count("restart 2 of 2, from step 0"), 1, done.err)
+        self.assertIn("; given up after 3 failures in a row without a new checkpoint\n", done.err)
+
+    def test_a_signal_ends_it_for_good(self):
+        process = self.begin_saving("stopped", "--nproc", 4, "--restarts", 3, steps=10**6)
+        self.wait_for_checkpoint("stopped", process, 2)
+        process.send_signal(signal.SIGTERM)
+        done = self.finish(process)
+        self.assertEqual(done.code, 75, done.err)
+        self.assertNotIn("restart", done.err)
+
+    def test_it_restarts_what_it_started_alone(self):
+        save = ["--data", tools.TOKENS, "--steps", 3, "--restarts", 2, "--save", self.folder / "s"]
+        done = self.run_plan(self.plan("tp=2"), *save, env=torchrun(1, 2, free_port()))
+        self.assertEqual(done.code, 1)
+        self.assertIn("RANK says that this process is rank 1 of 2; leave it out, and let the launcher", done.err)
+        done = self.run_plan(self.plan("tp=2"), *save[:-2], "--nproc", 2)
+        self.assertEqual(done.code, 1)
+        self.assertIn("--restarts goes on with the checkpoints of --save DIR", done.err)
+
+
 class TwoHosts(FailureTest):
     """Network namespaces with a link between them, 10.77.1.1 and 10.77.1.2."""
 
@@ -556,6 +697,19 @@ class TwoHosts(FailureTest):
             ip("-n", name, "addr", "add", f"10.77.1.{host + 1}/24", "dev", "link0")
             ip("-n", name, "link", "set", "link0", "up")
         return names, lambda: ip("-n", names[0], "link", "set", "link0", "down")
+
+    def test_rank_zero_that_is_told_localhost(self):
+        names, _ = self.hosts()
+        run = [self.plan("tp=2"), "--data", tools.TOKENS, "--steps", 3]
+        for address in ("localhost", "127.0.0.1"):
+            metrics = self.folder / f"{address}.jsonl"
+            processes = [self.begin(*run, "--metrics", metrics, env=torchrun(rank, 2, 29500, host),
+                                    before=["ip", "netns", "exec", names[rank]])
+                         for rank, host in enumerate((address, "10.77.1.1"))]
+            for process in processes:
+                done = self.finish(process)
+                self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(tools.metrics_of(metrics), self.train(self.plan("tp=2")))
 
     def test_ranks_that_are_cut_off(self):
         names, cut = self.hosts()

@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 
 import tools
 
@@ -41,6 +42,7 @@ class Recompute(tools.ToolTest):
     def train(self, plan):
         """Losses, gradient norms, and the bytes of parameters and optimizer after some steps."""
         saved, metrics = self.folder / "saved", self.folder / "metrics.jsonl"
+        shutil.rmtree(saved, ignore_errors=True)  # of another run
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--order", "shuffle", "--save",
                       saved, "--metrics", metrics, "--quiet")
         lines = tools.metrics_of(metrics)
@@ -98,6 +100,7 @@ class Recompute(tools.ToolTest):
                     lines = tools.succeed("bowline-check", plan).decode().splitlines()
                     self.assertEqual(lines[-1], "sound")
                     arenas[mode] = [int(line.split()[1]) for line in lines if line.startswith("arena")]
+                    shutil.rmtree(saved, ignore_errors=True)  # of another model
                     tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--save", saved,
                                   "--metrics", metrics, "--quiet")
                     end = saved / f"step-{STEPS:08d}"

@@ -56,10 +56,10 @@ class Resume(tools.ToolTest):
                           self.folder / name, "--metrics", self.folder / f"{name}.jsonl", "--quiet", *flags)
 
         run(plan, 8, "whole")
-        run(plan, 4, "parts", "--weights", self.folder / "whole")  # loads; then begins anew:
+        run(plan, 4, "loads", "--weights", self.folder / "whole")
         run(plan, 4, "parts", "--save-every", 1, "--keep", 2)
         self.assertEqual(sorted(path.name for path in (self.folder / "parts").iterdir()),
-                         ["latest", "step-00000003", "step-00000004"])
+                         [".lock", "latest", "step-00000003", "step-00000004"])
         run(plan, 8, "parts", "--resume", self.folder / "parts", "--keep", 1)
         self.assertEqual(tools.metrics_of(self.folder / "whole.jsonl"), tools.metrics_of(self.folder / "parts.jsonl"))
         self.assertEqual(len(tools.metrics_of(self.folder / "parts.jsonl")), 8)
@@ -67,7 +67,11 @@ class Resume(tools.ToolTest):
         files = sorted(path.name for path in whole.iterdir())
         self.assertEqual(len(files), 2 * 4 + 3)
         for file in files:
-            self.assertEqual((whole / file).read_bytes(), (parts / file).read_bytes(), file)
+            if file != "trainer_state.json":
+                self.assertEqual((whole / file).read_bytes(), (parts / file).read_bytes(), file)
+        states = [json.loads((folder / "trainer_state.json").read_text(encoding="utf-8")) for folder in (whole, parts)]
+        self.assertNotEqual(states[0].pop("run"), states[1].pop("run"))
+        self.assertEqual(*states)
 
         run(other, 12, "parts", "--resume", self.folder / "parts")
         lines = tools.metrics_of(self.folder / "parts.jsonl")

@@ -120,10 +120,11 @@ def compile_generate(model, plan, *flags):
 
 
 def metrics_of(path, without=("step_ms", "tokens_per_s", "host_ms")):
-    """The lines of a metrics file, without what differs from run to run. Numbers stay text: equal means equal bits."""
+    """The lines of a metrics file, without what differs from run to run, as how long saves in the background take.
+    Numbers stay text: equal means equal bits."""
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line, parse_float=str) for line in file]
-    return [{key: value for key, value in line.items() if key not in without} for line in lines]
+    return [{key: value for key, value in line.items() if key not in without} for line in lines if "save_s" not in line]
 
 
 def slices_of(*paths):

@@ -15,7 +15,10 @@ namespace {
 void Exercise(const bowline::TokenDataset& dataset) {
   dataset.CheckIndex().IgnoreError();
   std::vector<int32_t> tokens(static_cast<size_t>(dataset.size()));
-  if (dataset.Read(0, dataset.size(), tokens.data()).ok()) {
+  const bool can_be_read = dataset.Read(0, dataset.size(), tokens.data()).ok();
+  if (can_be_read != dataset.CheckTokens(0, dataset.size()).ok()) std::abort();
+  if (!can_be_read && !dataset.MayBeOutside()) std::abort();
+  if (can_be_read) {
     for (int32_t token : tokens) {
       if (token < 0 || token >= 50257 || token > dataset.max_possible_id()) std::abort();
     }

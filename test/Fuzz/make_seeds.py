@@ -126,6 +126,9 @@ SEEDS = {
     },
     "dataset_fuzz": {
         "llmc": b"\0" + llmc([1, 2, 50256, 0, 5, 6, 7, 8]),
+        "llmc_u32": b"\0" + struct.pack("<256i", 20240801, 7, 5, *[0] * 253) + struct.pack("<5I", 1, 2, 50256, 50257, 2**32 - 1),
+        "npy_u8": b"\0" + npy("|u1", bytes([1, 2, 3, 255]), 4, 1),
+        "npy_u64": b"\0" + npy("<u8", struct.pack("<4Q", 1, 2, 50256, 2**64 - 1), 4, 1),
         "npy1": b"\0" + npy("<u2", struct.pack("<5H", 1, 2, 3, 4, 5), 5, 1),
         "npy2": b"\0" + npy("<i4", struct.pack("<2i", 1, -2), 2, 2),
         "megatron_u16": megatron(8, 2, [2, 0, 3], struct.pack("<5H", 1, 2, 3, 4, 5)),

@@ -308,9 +308,9 @@ static bool isResidualStream(graph::GatherOp gather) {
   return isEmbedding(gather.getTable()) && tokens.getRank() == 2 && tokens.getDimSize(1) > 1;
 }
 
-/// By name: rows of the embedding are looked up by this operation alone.
 static SmallVector<graph::GatherOp> findResidualStreams(ModuleOp module) {
   SmallVector<graph::GatherOp> streams;
+  // By name: rows of the embedding are looked up by this operation alone.
   module.walk([&](graph::GatherOp gather) {
     if (isResidualStream(gather))
       streams.push_back(gather);

@@ -74,21 +74,6 @@ bool IsConnectedToItself(int socket) {
          std::memcmp(&own, &other, own_size) == 0;
 }
 
-absl::StatusOr<FileDescriptor> ListenEverywhere(int port) {
-  sockaddr_in6 six = {};
-  six.sin6_family = AF_INET6;
-  six.sin6_addr = in6addr_any;
-  six.sin6_port = htons(static_cast<uint16_t>(port));
-  int error = 0;
-  absl::StatusOr<FileDescriptor> socket = ListenAt(AF_INET6, reinterpret_cast<sockaddr*>(&six), sizeof(six), error);
-  if (socket.ok() || (error != EAFNOSUPPORT && error != EADDRNOTAVAIL)) return socket;
-  sockaddr_in four = {};
-  four.sin_family = AF_INET;
-  four.sin_addr.s_addr = htonl(INADDR_ANY);
-  four.sin_port = six.sin6_port;
-  return ListenAt(AF_INET, reinterpret_cast<sockaddr*>(&four), sizeof(four), error);
-}
-
 }  // namespace
 
 Connection::Connection(FileDescriptor socket) : socket_(std::move(socket)) { NoDelay(socket_.get()); }
@@ -163,9 +148,26 @@ std::string LocalAddressOf(int socket) {
 
 bool IsLoopbackAddress(absl::string_view address) { return absl::StartsWith(address, "127.") || address == "::1"; }
 
+bool MeansLoopback(const std::string& host) { return host == "localhost" || IsLoopbackAddress(host); }
+
+absl::StatusOr<FileDescriptor> ListenEverywhere(int port) {
+  sockaddr_in6 six = {};
+  six.sin6_family = AF_INET6;
+  six.sin6_addr = in6addr_any;
+  six.sin6_port = htons(static_cast<uint16_t>(port));
+  int error = 0;
+  absl::StatusOr<FileDescriptor> socket = ListenAt(AF_INET6, reinterpret_cast<sockaddr*>(&six), sizeof(six), error);
+  if (socket.ok() || (error != EAFNOSUPPORT && error != EADDRNOTAVAIL)) return socket;
+  sockaddr_in four = {};
+  four.sin_family = AF_INET;
+  four.sin_addr.s_addr = htonl(INADDR_ANY);
+  four.sin_port = six.sin6_port;
+  return ListenAt(AF_INET, reinterpret_cast<sockaddr*>(&four), sizeof(four), error);
+}
+
 absl::StatusOr<FileDescriptor> Listen(const std::string& host, int port) {
   BOWLINE_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(host, port));
-  const bool means_loopback = host == "localhost" || IsLoopbackAddress(host);
+  const bool means_loopback = MeansLoopback(host);
   for (const addrinfo* a = addresses.get(); a != nullptr; a = a->ai_next) {
     // Many a machine resolves its own name to 127.0.1.1.
     if (!means_loopback && IsLoopbackAddress(NumericAddress(a->ai_addr, a->ai_addrlen))) continue;

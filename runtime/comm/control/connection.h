@@ -76,10 +76,14 @@ class Connection {
 std::string LocalAddressOf(int socket);
 std::string NumericAddress(const sockaddr* address, socklen_t size);
 bool IsLoopbackAddress(absl::string_view address);
+// Whether a host's name or address is one that means this machine to whoever uses it.
+bool MeansLoopback(const std::string& host);
 
 // Listens at a host's address, or at all addresses of this machine where the host's is not one of them (or is a name
 // for a loopback address that others would not reach). `port` 0 takes a free one. kUnavailable when the port is taken.
 absl::StatusOr<FileDescriptor> Listen(const std::string& host, int port);
+// The same at all addresses of this machine.
+absl::StatusOr<FileDescriptor> ListenEverywhere(int port);
 absl::StatusOr<int> PortOf(int socket);
 
 // Tries a host's addresses one after the other.

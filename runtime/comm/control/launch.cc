@@ -20,11 +20,12 @@ using Text = std::optional<std::string>;
 
 // The variables of a launcher.
 struct Family {
-  const char *rank, *size, *local_rank;
+  const char *rank, *size, *local_rank, *local_size;
 };
-constexpr Family kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK"};
-constexpr Family kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"};
-constexpr Family kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"};
+constexpr Family kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+constexpr Family kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr Family kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
 
 absl::StatusOr<int> Number(const char* name, const std::string& text, int smallest) {
   int value = 0;
@@ -62,6 +63,7 @@ absl::StatusOr<std::optional<Launch>> From(const Family& family, Environment env
       return OutOfRange(family.local_rank, launch.local_rank, family.size, launch.ranks);
     }
   }
+  launch.all_here = family.local_size != nullptr && environment(family.local_size) == size;
   return launch;
 }
 
@@ -70,8 +72,12 @@ absl::StatusOr<std::optional<Launch>> FromSlurm(Environment environment) {
   if (!rank.has_value()) return std::nullopt;
   // The shell of a batch script calls itself task 0 of as many as srun would start.
   if (!environment("SLURM_STEP_ID").has_value() && *rank == "0") return std::nullopt;
-  const bool of_step = environment("SLURM_STEP_NUM_TASKS").has_value();
-  return From({"SLURM_PROCID", of_step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID"}, environment);
+  const char* const size = environment("SLURM_STEP_NUM_TASKS").has_value() ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  // It has no number of the tasks of a node that is the same in all its releases.
+  BOWLINE_ASSIGN_OR_RETURN(std::optional<Launch> launch,
+                           From({"SLURM_PROCID", size, "SLURM_LOCALID", nullptr}, environment));
+  if (launch.has_value()) launch->all_here = environment("SLURM_STEP_NUM_NODES") == "1";
+  return launch;
 }
 
 absl::StatusOr<std::optional<Launch>> FromFlags(const LaunchFlags& flags) {
@@ -153,7 +159,11 @@ absl::StatusOr<Rendezvous> FindRendezvous(const LaunchFlags& flags, const Launch
   const Text address = environment("MASTER_ADDR"), port = environment("MASTER_PORT");
   if (address.has_value() && !port.has_value()) return HalfSet("MASTER_ADDR", *address, "MASTER_PORT");
   if (port.has_value() && !address.has_value()) return HalfSet("MASTER_PORT", *port, "MASTER_ADDR");
-  if (address.has_value()) return FromMaster(*address, *port, environment);
+  if (address.has_value()) {
+    BOWLINE_ASSIGN_OR_RETURN(Rendezvous rendezvous, FromMaster(*address, *port, environment));
+    rendezvous.beyond_loopback = !launch.all_here;
+    return rendezvous;
+  }
 
   if (const Text job = environment("SLURM_JOB_ID"); launch.source == "SLURM_PROCID" && job.has_value()) {
     Text nodes = environment("SLURM_STEP_NODELIST");
@@ -165,7 +175,7 @@ absl::StatusOr<Rendezvous> FindRendezvous(const LaunchFlags& flags, const Launch
     }
   }
   if (const Text job = environment("PMIX_NAMESPACE"); launch.source == kOpenMpi.rank && job.has_value()) {
-    if (environment("OMPI_COMM_WORLD_LOCAL_SIZE") == environment(kOpenMpi.size)) {
+    if (launch.all_here) {
       return Derived("127.0.0.1", absl::StrCat("mpirun ", *job));
     }
   }

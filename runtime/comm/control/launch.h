@@ -19,7 +19,8 @@ struct LaunchFlags {
 struct Launch {
   int rank = 0;
   int ranks = 1;
-  int local_rank = 0;  // the rank among those of this machine; 0 if nothing says it
+  int local_rank = 0;     // the rank among those of this machine; 0 if nothing says it
+  bool all_here = false;  // the launcher says that all ranks are on this machine
   // What said the rank and the number of ranks: "--rank" and "--world-size", "RANK" and "WORLD_SIZE", ...; empty for
   // one rank by default.
   std::string source, size_source;
@@ -42,7 +43,9 @@ using Environment = absl::FunctionRef<std::optional<std::string>(const char* nam
 //                 Open MPI, all ranks on one machine: that machine and a port from the job's name
 // Where torchrun's agent itself listens at MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE=True), and where a port is
 // derived, 16 ports are tried; runs are told apart by their job id (TORCHELASTIC_RUN_ID and restart count, Slurm's,
-// Open MPI's).
+// Open MPI's). Some launchers give rank 0 "localhost" for its own host, and other ranks its name: rank 0 of
+// MASTER_ADDR listens beyond loopback addresses unless LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE, MPI_LOCALNRANKS
+// or SLURM_STEP_NUM_NODES says that all ranks are on its machine.
 //
 // kInvalidArgument naming the variable, its value and what to do: half of a pair, what is no number, a rank beyond the
 // size, two launchers that say different ranks of the same size, nowhere to meet.

@@ -212,7 +212,9 @@ absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, cons
   if (rendezvous.file.empty()) {
     absl::Status failure;
     for (int i = 0; i < rendezvous.ports; ++i) {
-      absl::StatusOr<FileDescriptor> listener = Listen(rendezvous.host, rendezvous.port + i);
+      const int port = rendezvous.port + i;
+      const bool everywhere = rendezvous.beyond_loopback && MeansLoopback(rendezvous.host);
+      absl::StatusOr<FileDescriptor> listener = everywhere ? ListenEverywhere(port) : Listen(rendezvous.host, port);
       if (listener.ok()) return listener;
       failure = listener.status();
     }

@@ -19,6 +19,9 @@ struct Rendezvous {
   // Rank 0 takes the first free port of [port, port + ports), and the others look for rank 0 at all of them. It is more
   // than 1 if another program may have the port, such as one that was derived and not given.
   int ports = 1;
+  // Whether rank 0 listens at all addresses of its machine where `host` is one that only processes of it reach, such as
+  // localhost: others may know the machine by another name.
+  bool beyond_loopback = false;
   // All ranks of a run have the same; another run at the same address has another.
   std::string job;
 

@@ -20,6 +20,7 @@ TEST(StatusTest, ExitCodesSayWhoHasToAct) {
   EXPECT_EQ(ExitCode(absl::AbortedError("")), 2);
   EXPECT_EQ(ExitCode(absl::ResourceExhaustedError("")), 3);
   EXPECT_EQ(ExitCode(absl::InternalError("")), 3);
+  EXPECT_EQ(ExitCode(NotFiniteError("")), 4);
 }
 
 TEST(StatusTest, AnnotateKeepsCodeAndOk) {

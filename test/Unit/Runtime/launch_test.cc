@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
 namespace bowline {
 namespace {
@@ -100,6 +101,26 @@ TEST(Launch, Torchrun) {
   ExpectLaunch(Detect({}, plain), 1, 2, 0, "job-0:23456");
   // On every node, started by srun.
   ExpectLaunch(Detect({}, With(kTorchrun, kSlurm)), 5, 8, 1, "n1:29500", "torchrun run.2");
+}
+
+// Kubeflow gives rank 0 "localhost", and the others the name of its pod.
+TEST(Launch, RankZeroIsReachedUnlessAllRanksAreOnItsMachine) {
+  const Variables master = {{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}};
+  const Variables plain = With(master, {{"RANK", "0"}, {"WORLD_SIZE", "4"}});
+  const Variables openmpi = With(Without(kOpenMpi, "OMPI_COMM_WORLD_LOCAL_SIZE"), master);
+  const Variables pmi = With(master, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}});
+  const Variables slurm = With(kSlurm, master);
+  for (const auto& [ranks, name, all, some] :
+       {std::tuple(plain, "LOCAL_WORLD_SIZE", "4", "2"), std::tuple(openmpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "4", "2"),
+        std::tuple(pmi, "MPI_LOCALNRANKS", "3", "1"), std::tuple(slurm, "SLURM_STEP_NUM_NODES", "1", "2")}) {
+    EXPECT_TRUE(Detect({}, ranks)->rendezvous.beyond_loopback) << name;
+    EXPECT_TRUE(Detect({}, With(ranks, {{name, some}}))->rendezvous.beyond_loopback) << name;
+    EXPECT_FALSE(Detect({}, With(ranks, {{name, all}}))->rendezvous.beyond_loopback) << name;
+  }
+  EXPECT_TRUE(Detect({.rank = 0, .world_size = 2}, master)->rendezvous.beyond_loopback);
+  // Who names a loopback address here means it.
+  EXPECT_FALSE(Detect({0, 2, std::nullopt, "localhost:7"}, master)->rendezvous.beyond_loopback);
+  EXPECT_FALSE(Detect({}, kOpenMpi)->rendezvous.beyond_loopback);
 }
 
 TEST(Launch, RefusesWhatIsHalfSetOrWrong) {

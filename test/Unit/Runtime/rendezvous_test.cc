@@ -14,6 +14,7 @@ namespace bowline {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using testing::OptionsAtFile;
 using testing::OptionsAtPort;
@@ -110,6 +111,24 @@ TEST(Rendezvous, SomebodyElseAtThePort) {
     // Rank 0 itself cannot take the port.
     const int zero = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 0)); });
     EXPECT_THAT(TextOf(processes.Wait(zero)), HasSubstr("rank 0 cannot listen at 127.0.0.1:"));
+  }
+}
+
+// The address of a socket's own end, after somebody listens for the ranks that MASTER_ADDR=`host` was said to.
+std::string ListensAt(const std::string& host, bool beyond_loopback) {
+  Rendezvous rendezvous = OptionsAtPort(2, kPatient).rendezvous;
+  rendezvous.host = host;
+  rendezvous.beyond_loopback = beyond_loopback;
+  Hello hello;
+  const auto listener = ListenForRanks(rendezvous, "", hello);
+  EXPECT_TRUE(listener.ok()) << listener.status();
+  return listener.ok() ? LocalAddressOf(listener->get()) : "";
+}
+
+TEST(Rendezvous, RankZeroListensBeyondLoopbackWhereOthersMayComeFromElsewhere) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.0.1.1"}) {
+    EXPECT_THAT(ListensAt(host, true), AnyOf("::", "0.0.0.0")) << host;
+    EXPECT_TRUE(IsLoopbackAddress(ListensAt(host, false))) << host;
   }
 }
 

@@ -121,7 +121,7 @@ TEST_F(BowlineDataTest, TokenizeBadInputLeavesNoFile) {
       {"tokenize $D/t --tokenizer bytes", "--output is required"},
       {"tokenize $D/t --tokenizer bytes -o $D/d.bin extra", "extra"},
       {"", "subcommand is required"},
-      {"explain", "subcommand is required"},
+      {"explain", "unknown command .explain."},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = Run(arguments);

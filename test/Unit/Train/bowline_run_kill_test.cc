@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -109,6 +110,56 @@ TEST_F(BowlineRunKillTest, KilledAgainAndAgainItGivesTheMetricsOfOneRun) {
   EXPECT_EQ(TimelessMetrics("whole.jsonl"), TimelessMetrics("killed.jsonl"));
   EXPECT_EQ(ReadWholeFile(directory_ / "whole/step-00000080/model.safetensors"),
             ReadWholeFile(directory_ / "killed/step-00000080/model.safetensors"));
+}
+
+// The process that --restarts started, of which there may be none at the moment.
+std::vector<pid_t> ChildrenOf(pid_t process) {
+  std::vector<pid_t> children;
+  const std::string id = std::to_string(process);
+  std::ifstream file("/proc/" + id + "/task/" + id + "/children");
+  for (pid_t child = 0; file >> child;) children.push_back(child);
+  return children;
+}
+
+TEST_F(BowlineRunKillTest, RestartedAgainAndAgainItGivesTheMetricsOfOneRun) {
+  constexpr int64_t kSteps = 40;
+  ASSERT_EQ(Wait(Start(TrainArguments(kSteps, "whole", "whole.jsonl"))), 0);
+  std::mt19937 random(TestSeed());
+  // As above: the run has to be killed at least once.
+  int kills = 0;
+  for (int64_t longest_us = 100'000; kills == 0; longest_us = longest_us / 2 + 1) {
+    std::filesystem::remove_all(directory_ / "killed");
+    std::filesystem::remove(directory_ / "killed.jsonl");
+    std::vector<std::string> arguments = TrainArguments(kSteps, "killed", "killed.jsonl");
+    arguments.insert(arguments.end(), {"--restarts", "1000"});
+    const pid_t run = Start(arguments);
+    int status = 0;
+    for (int lives = 0; ::waitpid(run, &status, lives < 200 ? WNOHANG : 0) == 0; ++lives) {
+      const int64_t range_us = longest_us * (5 + lives) / 5;
+      std::this_thread::sleep_for(std::chrono::microseconds(longest_us / 5 + random() % (range_us + 1)));
+      for (const pid_t child : ChildrenOf(run)) kills += ::kill(child, SIGKILL) == 0 ? 1 : 0;
+    }
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+  }
+  EXPECT_EQ(TimelessMetrics("whole.jsonl").size(), static_cast<size_t>(kSteps + kSteps / 7));
+  EXPECT_EQ(TimelessMetrics("whole.jsonl"), TimelessMetrics("killed.jsonl"));
+  EXPECT_EQ(ReadWholeFile(directory_ / "whole/step-00000040/model.safetensors"),
+            ReadWholeFile(directory_ / "killed/step-00000040/model.safetensors"));
+}
+
+TEST_F(BowlineRunKillTest, RestartsEndWithTheSignalThatStopsTheRun) {
+  std::vector<std::string> arguments = TrainArguments(100'000'000, "s", "m.jsonl");
+  arguments.insert(arguments.end(), {"--restarts", "1000"});
+  const pid_t run = Start(arguments);
+  while (!std::filesystem::exists(directory_ / "s/latest")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_EQ(::kill(run, SIGTERM), 0);
+  const int status = Wait(run);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 75);
+  // The last checkpoint is that of the last step in the metrics.
+  EXPECT_THAT(ReadWholeFile(directory_ / "s/latest"),
+              HasSubstr(std::to_string(Metrics("m.jsonl").back()["step"].get<int64_t>())));
 }
 
 TEST_F(BowlineRunKillTest, ASignalFinishesTheStepAndSaves) {

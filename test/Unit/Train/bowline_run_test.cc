@@ -33,22 +33,28 @@ TEST_F(BowlineRunTest, TrainsWithMetricsEvaluationAndCheckpoints) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("step 1/5  loss"), HasSubstr("step 5/5  loss"),
                                     HasSubstr("step 4: evaluation loss"), HasSubstr("/s/step-00000005\n")));
   EXPECT_THAT(directory_.List(), ElementsAre("d.bin", "g.plan", "m", "s", "x.plan"));
-  std::vector<std::string> order;
+  std::vector<std::string> order, saves;
   for (const nlohmann::json& line : Metrics("m")) {
     std::set<std::string> keys;
     for (const auto& [key, value] : line.items()) keys.insert(key);
+    if (keys == std::set<std::string>({"step", "save_s", "save_stall_s"})) {
+      EXPECT_LE(line["save_stall_s"], line["save_s"]);
+      saves.push_back(line["step"].dump());
+      continue;
+    }
     const bool evaluation = line.contains("eval_loss");
     EXPECT_EQ(keys, evaluation ? std::set<std::string>({"step", "eval_loss"})
                                : std::set<std::string>({"step", "loss", "grad_norm", "lr", "tokens_per_s", "step_ms"}));
     order.push_back((evaluation ? "e" : "t") + line["step"].dump());
   }
   EXPECT_THAT(order, ElementsAre("t1", "t2", "e2", "t3", "t4", "e4", "t5"));
+  EXPECT_THAT(saves, ElementsAre("2", "4", "5"));
 
   // What was saved can be evaluated, generated from and trained further.
   const Outcome evaluation = Run("$D/x.plan --eval-data $D/d.bin --weights $D/s/step-00000004 --metrics $D/e");
   EXPECT_EQ(evaluation.exit_code, 0) << evaluation.output;
   EXPECT_THAT(evaluation.output, HasSubstr("over 300 tokens"));
-  EXPECT_EQ(Metrics("e")[0]["eval_loss"], Metrics("m")[5]["eval_loss"]);
+  EXPECT_EQ(Metrics("e")[0]["eval_loss"], TimelessMetrics("m")[5]["eval_loss"]);
   EXPECT_EQ(Run("$D/g.plan --weights $D/s --prompt abc --max-new-tokens 3").exit_code, 0);
   EXPECT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --weights $D/s").exit_code, 0);
 }
@@ -79,10 +85,91 @@ TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
     EXPECT_EQ(ReadWholeFile(directory_ / ("a/step-00000020/" + std::string(file) + ".safetensors")),
               ReadWholeFile(directory_ / ("c/step-00000020/" + std::string(file) + ".safetensors")));
   }
-  const Outcome done = Run(run + " --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
+  const Outcome done =
+      Run("$D/x.plan --data $D/d.bin --save-every 4 --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
   EXPECT_EQ(done.exit_code, 0);
   EXPECT_THAT(done.output, HasSubstr("nothing to do: step 20 is done"));
   EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
+}
+
+TEST_F(BowlineRunTest, AFinishedRunThatIsResumedWithDataToEvaluateEvaluates) {
+  const std::string run = "$D/x.plan --data $D/d.bin --steps 6 --save $D/s --metrics $D/m";
+  ASSERT_EQ(Run(run).exit_code, 0);
+  // Once into the metrics, which lack it.
+  for (int i = 0; i < 2; ++i) {
+    const Outcome resumed = Run(run + " --resume $D/s --eval-data $D/d.bin");
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+    EXPECT_THAT(resumed.output, HasSubstr("step 6: evaluation loss"));
+    const std::vector<nlohmann::json> lines = TimelessMetrics("m");
+    ASSERT_EQ(lines.size(), 7u);
+    EXPECT_TRUE(lines.back().contains("eval_loss"));
+  }
+  ASSERT_EQ(Run("$D/x.plan --eval-data $D/d.bin --weights $D/s --metrics $D/e").exit_code, 0);
+  EXPECT_EQ(TimelessMetrics("m").back()["eval_loss"], TimelessMetrics("e").back()["eval_loss"]);
+}
+
+// The last token of a file is the first one of the next, which one file has once: the labels are the same.
+TEST_F(BowlineRunTest, FilesFollowEachOther) {
+  std::vector<uint16_t> whole = RandomTokens(101, shape_.vocabulary, 2);
+  WriteWholeFile(directory_ / "whole", LlmcFile(whole));
+  WriteWholeFile(directory_ / "a", LlmcFile({whole.begin(), whole.begin() + 36}));
+  WriteWholeFile(directory_ / "b.npy",
+                 NpyFile(NpyDictionary("<u2", 66), BytesOf(std::vector<uint16_t>(whole.begin() + 35, whole.end()))));
+  ASSERT_EQ(Run("$D/x.plan --data $D/whole --eval-data $D/whole --steps 8 --quiet --metrics $D/m").exit_code, 0);
+  const std::string files = "--data $D/a --data $D/b.npy --eval-data=$D/a --eval-data=$D/b.npy ";
+  for (const std::string& arguments : {"$D/x.plan " + files, files + "$D/x.plan "}) {
+    const Outcome outcome = Run(arguments + "--steps 8 --quiet --metrics $D/n");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+    EXPECT_EQ(TimelessMetrics("n"), TimelessMetrics("m"));
+  }
+}
+
+TEST_F(BowlineRunTest, ABlendGoesOnAsItWouldHave) {
+  WriteWholeFile(directory_ / "a", LlmcFile(RandomTokens(101, shape_.vocabulary, 2)));
+  WriteWholeFile(directory_ / "b", BytesOf(RandomTokens(21, shape_.vocabulary, 3)));
+  const std::string run = "$D/x.plan --quiet --order shuffle ";
+  const std::string blend = "--data 0.7:$D/a --data 0.3:u16:$D/b ";
+  ASSERT_EQ(Run(run + blend + "--steps 20 --metrics $D/m").exit_code, 0);
+  ASSERT_EQ(Run(run + blend + "--steps 9 --metrics $D/n --save $D/s").exit_code, 0);
+  // The shares count, however they are written.
+  const Outcome resumed = Run(run + "--data 7:$D/a --data 3:u16:$D/b --steps 20 --metrics $D/n --resume $D/s");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_EQ(TimelessMetrics("n"), TimelessMetrics("m"));
+  for (const char* other : {"--data 0.6:$D/a --data 0.4:u16:$D/b", "--data 0.3:u16:$D/b --data 0.7:$D/a",
+                            "--data $D/a --data u16:$D/b", "--data $D/a"}) {
+    const Outcome refused = Run(run + other + " --steps 20 --resume $D/s");
+    EXPECT_EQ(refused.exit_code, 1) << other;
+    EXPECT_THAT(refused.output, HasSubstr("data")) << other;
+  }
+}
+
+// An id that no step draws is found too, before the first step, and its file needs no second look.
+TEST_F(BowlineRunTest, IdsOutsideOfTheVocabularyAreFoundBeforeTheFirstStep) {
+  std::vector<uint16_t> tokens = RandomTokens(5003, shape_.vocabulary, 2);
+  WriteWholeFile(directory_ / "good", LlmcFile(tokens));
+  tokens.back() = 128;
+  WriteWholeFile(directory_ / "bad", LlmcFile(tokens));
+  const std::string cache = "export BOWLINE_CACHE_DIR=$D/cache;", run = "$D/x.plan --steps 2 --save $D/s ";
+  for (const char* data :
+       {"--data $D/bad", "--data $D/good --eval-data $D/bad", "--data $D/good --data $D/bad",
+        "--data 0.9999:$D/good --data 0.0001:$D/bad", "--data $D/good --eval-data $D/bad --eval-batches 1"}) {
+    const Outcome outcome = Run(run + data, cache);
+    EXPECT_EQ(outcome.exit_code, 1) << data;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("/bad': token 5002 has the id 128, outside of the vocabulary [0, 128)"),
+                                      Not(HasSubstr("step 1"))))
+        << data;
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "s")) << data;
+  }
+  std::filesystem::remove_all(directory_ / "cache");
+  ASSERT_EQ(Run(run + "--data $D/good", cache).exit_code, 0);
+  const auto kept = [&] {
+    const std::filesystem::directory_iterator files(directory_ / "cache/scans");
+    return std::distance(begin(files), end(files));
+  };
+  EXPECT_EQ(kept(), 1);
+  std::filesystem::remove_all(directory_ / "s");
+  ASSERT_EQ(Run(run + "--data $D/good --eval-data $D/d.bin", cache).exit_code, 0);
+  EXPECT_EQ(kept(), 2);
 }
 
 TEST_F(BowlineRunTest, GeneratesText) {
@@ -174,7 +261,7 @@ TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
   for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\xff';
   WriteWholeFile(file, bytes);
   const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 9 --weights $D/s");
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("before anything was trained: the weights in '"), HasSubstr("/s' hold"),
                                     Not(HasSubstr("learning rate"))));
 }
@@ -239,6 +326,15 @@ TEST_F(BowlineRunTest, BadInput) {
       {"$D/foreign.plan --data $D/d.bin --steps 3 --metrics $D/m", 1, "riscv64"},
       {"$D/d.bin --data $D/d.bin --steps 3", 1, "d.bin"},
       {"$D/x.plan --steps 3", 1, "training needs --data FILE"},
+      {"$D/x.plan --data $D/d.bin $D/d.bin --steps 3", 1, "not expected.*--data takes one value each time; repeat it"},
+      {"--data $D/d.bin $D/d.bin $D/x.plan --steps 3", 1, "not expected.*--data takes one value each time; repeat it"},
+      {train + "--eval-data 0.7 $D/d.bin", 1, "not expected.*--eval-data takes one value each time; repeat it"},
+      {"$D/x.plan --data 0.7 --data $D/d.bin --steps 3", 1, "'0.7' is a weight without a data file; .* 0.7:FILE"},
+      {"$D/x.plan --data 0.7:$D/d.bin --data $D/link --steps 3", 1, "/link' has no weight, but others have one"},
+      {"$D/x.plan --data -1:$D/d.bin --steps 3", 1, "the weight '-1' of data is not a number above 0"},
+      {train + "--eval-data 1:$D/d.bin", 1, "--eval-data takes each sample once; leave out the weights"},
+      {train + "--data $D/short.bin", 1, "short.bin' is too short"},
+      {train + "--data $D/short.bin --metrics $D/short.bin", 1, "--metrics and --data name the same file"},
       {"$D/x.plan --data $D/d.bin", 1, "training needs --steps N"},
       {"$D/x.plan --data $D/d.bin --steps 0", 1, "--steps: 0 is not a number from 1 on"},
       {"$D/x.plan --data $D/d.bin --steps -1", 1, "--steps"},
@@ -261,7 +357,7 @@ TEST_F(BowlineRunTest, BadInput) {
       {train + "--weights $D", 1, "holds neither model.safetensors"},
       {train + "--resume $D", 1, "holds no checkpoint"},
       {train + "--resume $D/none --save $D/new", 1, "none"},
-      {train + "--resume $D/s --order shuffle", 1, "data order sequential, not shuffle"},
+      {train + "--resume $D/s --order shuffle", 1, "order    sequential  shuffle"},
       {"$D/other.plan --data $D/d.bin --steps 9 --resume $D/s --metrics $D/m", 1, "but the plan has"},
       {"$D/other.plan --data $D/d.bin --steps 9 --weights $D/s --metrics $D/m", 1, "do not fit"},
       {train + "--driver gpu", 1,
@@ -324,12 +420,14 @@ TEST_F(BowlineRunTest, ALossThatIsNoNumberNamesItsStep) {
   Write("steep.plan", ToyTrainPlan(steep));
   const std::string run = "$D/steep.plan --data $D/d.bin --steps 9 --metrics $D/m --save $D/s ";
   const Outcome outcome = Run(run);
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, ::testing::ContainsRegex("error: step [0-9]+: the loss is "));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "s/latest"));
-  EXPECT_EQ(Run(run + "--allow-non-finite").exit_code, 0);
-  EXPECT_EQ(Metrics("m").size(), 9u);
-  EXPECT_TRUE(Metrics("m").back()["loss"].is_null());
+  const Outcome allowed = Run(run + "--allow-non-finite");
+  EXPECT_EQ(allowed.exit_code, 0);
+  EXPECT_THAT(allowed.output, HasSubstr("is not finite from element [0, 0] on; saved all the same"));
+  EXPECT_EQ(TimelessMetrics("m").size(), 9u);
+  EXPECT_TRUE(TimelessMetrics("m").back()["loss"].is_null());
 }
 
 TEST_F(BowlineRunTest, HelpNamesEveryFlag) {

@@ -70,6 +70,9 @@ TEST_F(CheckpointBadInputTest, StateIsDamaged) {
   EXPECT_THAT(error_with("\"seed\"", "\"sead\""), HasSubstr("\"seed\" should be an integer"));
   EXPECT_THAT(error_with("sequential", "random"), HasSubstr("unknown data order 'random'"));
   EXPECT_THAT(error_with("\"version\": 1", "\"version\": 2"), HasSubstr("version 2; supported is 1"));
+  EXPECT_THAT(error_with("\"version\": 1", "\"version\": 1, \"run\": 5"), HasSubstr("\"run\" should be a string"));
+  EXPECT_THAT(error_with("\"version\": 1", "\"version\": 1, \"recipe\": [1]"),
+              HasSubstr("\"recipe\" should be an object"));
   EXPECT_THAT(error_with("\"plan\": \"\"", "\"plan\": 1"), HasSubstr("\"plan\" should be a string"));
   WriteWholeFile(path, good.substr(0, good.size() / 2));
   EXPECT_THAT(OpenError(), HasSubstr("trainer_state.json': not valid JSON"));

@@ -112,6 +112,18 @@ TEST(CheckpointTest, OpensTheOneSavedLastAndKeepsTheOthers) {
   EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 30);
 }
 
+TEST(CheckpointTest, DeletesTheOldOnesOfOneRunAlone) {
+  const TempDirectory directory;
+  TestModel model;
+  for (const auto& [step, run] : {std::pair{1, "a"}, {2, "b"}, {3, ""}, {4, "a"}, {5, "a"}, {6, "a"}}) {
+    ASSERT_TRUE(SaveCheckpoint(directory.path(), {.step = step, .run = run}, model.Tensors(), "").ok());
+  }
+  WriteWholeFile(directory / "step-00000004/trainer_state.json", "{");
+  ASSERT_EQ(DeleteOldCheckpoints(directory.path(), 2, "a"), absl::OkStatus());
+  EXPECT_THAT(directory.List(), ElementsAre("latest", "step-00000002", "step-00000003", "step-00000004",
+                                            "step-00000005", "step-00000006"));
+}
+
 TEST(CheckpointTest, StepsPastEightDigitsSortByNumber) {
   const TempDirectory directory;
   TestModel model;

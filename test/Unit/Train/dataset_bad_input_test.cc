@@ -35,8 +35,8 @@ std::string Patched(std::string bytes, size_t offset, T value) {
 
 TEST(DatasetBadInputTest, UnknownFormat) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("is empty"));
-  EXPECT_THAT(ErrorOf("some text"), HasSubstr("neither llm.c's magic 20240520 nor that of .npy"));
-  EXPECT_THAT(ErrorOf(Patched(LlmcFile({1}), 0, int32_t{20240801})), HasSubstr("is no token file"));
+  EXPECT_THAT(ErrorOf("some text"), HasSubstr("neither llm.c's magic 20240520 or 20240801 nor that of .npy"));
+  EXPECT_THAT(ErrorOf(Patched(LlmcFile({1}), 0, int32_t{20240802})), HasSubstr("give it as u16:d.bin"));
 }
 
 TEST(DatasetBadInputTest, Llmc) {
@@ -56,7 +56,7 @@ TEST(DatasetBadInputTest, Npy) {
   EXPECT_THAT(ErrorOf(good.substr(0, 9)), HasSubstr("ends before its header"));
   EXPECT_THAT(ErrorOf(good.substr(0, 30)), HasSubstr("runs beyond the end of the file"));
   EXPECT_THAT(ErrorOf(NpyFile(NpyDictionary("<u2", 2), data, 3)), HasSubstr("format version 3 is not supported"));
-  for (const char* type : {">u2", "<f4", "<i8", "|u1", "<u4"}) {
+  for (const char* type : {">u2", "<f4", "|b1", "<c8"}) {
     EXPECT_THAT(ErrorOf(NpyFile(NpyDictionary(type, 2), data)), HasSubstr(std::string("array of type '") + type));
   }
   EXPECT_THAT(ErrorOf(NpyFile(NpyDictionary("<u2", 3), data)), HasSubstr("promises 3 elements of 2 bytes but 4 bytes"));

@@ -119,5 +119,66 @@ TEST(DatasetTest, ReadsOutsideOfTheFileAreRefused) {
   }
 }
 
+TEST(DatasetTest, WideTokensOfLlmc) {
+  for (const int32_t version : {1, 7}) {
+    std::vector<int32_t> header(256);
+    header[0] = 20240801;
+    header[1] = version;
+    header[2] = 3;
+    const std::string file = BytesOf(header) + BytesOf<uint32_t>({5, 128000, 2147483647});
+    const auto dataset = TokenDatasetFromBytes(AsBytes(file), "x");
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_THAT(ReadAll(**dataset), ElementsAre(5, 128000, 2147483647));
+    EXPECT_EQ((*dataset)->description(), "llm.c, u32");
+  }
+}
+
+TEST(DatasetTest, NpyOfEveryInteger) {
+  const auto read = [](const std::string& type, const std::string& tokens) {
+    const std::string file = NpyFile(NpyDictionary(type, 2), tokens);
+    const auto dataset = TokenDatasetFromBytes(AsBytes(file), "x");
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    return ReadAll(**dataset);
+  };
+  EXPECT_THAT(read("|u1", BytesOf<uint8_t>({3, 255})), ElementsAre(3, 255));
+  EXPECT_THAT(read("<u4", BytesOf<uint32_t>({3, 1u << 30})), ElementsAre(3, 1 << 30));
+  EXPECT_THAT(read("<i8", BytesOf<int64_t>({3, 1 << 30})), ElementsAre(3, 1 << 30));
+  EXPECT_THAT(read("<u8", BytesOf<uint64_t>({3, 1 << 30})), ElementsAre(3, 1 << 30));
+  const std::string huge = NpyFile(NpyDictionary("<u8", 2), BytesOf<uint64_t>({3, UINT64_MAX}));
+  const auto dataset = TokenDatasetFromBytes(AsBytes(huge), "x");
+  EXPECT_THAT(std::string((*dataset)->CheckTokens(0, 2).message()),
+              HasSubstr("token 1 has the id 18446744073709551615"));
+}
+
+TEST(DatasetTest, RawTokensAreNamedByAPrefixAndNothingElseIsTakenForThem) {
+  const TempDirectory directory;
+  WriteWholeFile(directory / "d", BytesOf<uint16_t>({4, 5, 65535}));
+  const auto dataset = OpenTokenDataset("u16:" + (directory / "d"));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(ReadAll(**dataset), ElementsAre(4, 5, 65535));
+  EXPECT_EQ((*dataset)->path(), directory / "d");
+  for (const auto& [content, says] :
+       std::vector<std::pair<std::string, std::string>>{{LlmcFile({1}), "leave out 'u16:'"},
+                                                        {std::string(400, 'a'), "is text"},
+                                                        {"\x1f\x8b----", "gzip"},
+                                                        {"12345", "no multiple of 2"},
+                                                        {"", "is empty"}}) {
+    WriteWholeFile(directory / "e", content);
+    EXPECT_THAT(std::string(OpenTokenDataset("u16:" + (directory / "e")).status().message()), HasSubstr(says));
+  }
+}
+
+TEST(DatasetTest, ChecksFindTheFirstTokenOutside) {
+  for (const int64_t place : {0, 4095, 4096, 9998}) {
+    std::vector<int32_t> tokens(9999, 6);
+    tokens[static_cast<size_t>(place)] = place % 2 == 0 ? -1 : 7;
+    const std::string file = NpyFile(NpyDictionary("<i4", tokens.size()), BytesOf(tokens));
+    const auto dataset = TokenDatasetFromBytes(AsBytes(file), "x", {.vocabulary = 7});
+    EXPECT_THAT(std::string((*dataset)->CheckTokens(0, 9999).message()),
+                HasSubstr("token " + std::to_string(place) + " has the id"));
+    EXPECT_TRUE((*dataset)->CheckTokens(0, place).ok());
+  }
+}
+
 }  // namespace
 }  // namespace bowline

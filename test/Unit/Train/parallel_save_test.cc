@@ -84,8 +84,9 @@ absl::StatusOr<std::string> Save(const std::string& directory, int64_t step, int
                                  size_t size = 1000) {
   TestModel model(size);
   model.Fill(n);
-  return SaveCheckpointOfRanks(directory, {.step = step, .next_draw = n}, model.Tensors(), "{}",
-                               {MeshOf(agreement.ranks()), agreement.rank()}, agreement);
+  return SaveCheckpointOfRanks(
+      directory, {{.step = step, .next_draw = n}, model.Tensors(), "{}", {MeshOf(agreement.ranks()), agreement.rank()}},
+      agreement);
 }
 
 // Loads as one rank: the number that the values follow from; -1 when they follow from none.
@@ -149,7 +150,11 @@ TEST(ParallelSaveTest, AnUnusableDirectoryIsTheErrorOfAll) {
 // Ranks with disks of their own: only rank 0 finds what it made.
 TEST(ParallelSaveTest, RanksThatDoNotShareADirectoryAreTold) {
   TestModel model;
-  const absl::Status status = WriteShards("/nowhere/.step-00000001.tmp-1", 1, model.Tensors(), {MeshOf(2), 1});
+  const std::vector<CheckpointTensor> tensors = model.Tensors();
+  const RankInMesh self = {MeshOf(2), 1};
+  const auto parts = StoredParts(tensors, self);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  const absl::Status status = WriteParts("/nowhere/.step-00000001.tmp-1", 1, *parts, self, nullptr);
   EXPECT_EQ(ExitCode(status), 1);
   EXPECT_THAT(std::string(status.message()), HasSubstr("a directory that all ranks share"));
 }
@@ -171,8 +176,8 @@ TEST(ParallelSaveTest, AFullDiskNamesRankAndFile) {
                                                       {20'000},
                                                       agreement.rank() == 1 ? HostTensorMemory(many.data()) : nullptr,
                                                       {.role = 1}}};
-      return SaveCheckpointOfRanks(directory.path(), {.step = step}, tensors, "", {{{{"pp", 2}}, 0}, agreement.rank()},
-                                   agreement)
+      return SaveCheckpointOfRanks(directory.path(),
+                                   {{.step = step}, tensors, "", {{{{"pp", 2}}, 0}, agreement.rank()}}, agreement)
           .status();
     });
     if (statuses[0] != statuses[1]) std::exit(77);

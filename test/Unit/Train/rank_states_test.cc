@@ -125,7 +125,7 @@ class RankStatesTest : public ::testing::Test {
   void Save() {
     OnSessions([&](Session& session, Agreement& agreement) {
       Fill(session);
-      return SaveCheckpointOfRanks(directory_.path(), {.step = 6}, StateTensors(session), "{}", RankOf(session),
+      return SaveCheckpointOfRanks(directory_.path(), {{.step = 6}, StateTensors(session), "{}", RankOf(session)},
                                    agreement)
           .status();
     });

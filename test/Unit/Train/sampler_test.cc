@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "runtime/train/dataset_group.h"
 #include "test/Unit/Train/token_files.h"
 
 namespace bowline {
@@ -187,6 +193,109 @@ TEST(SamplerTest, AnIdOutsideOfTheVocabularyReachesTheCaller) {
   const auto sampler = Sampler::Create(dataset->get(), 2, DataOrder::kSequential, 0);
   int32_t tokens[2], labels[2];
   EXPECT_THAT(std::string(sampler->FillBatch(0, 1, tokens, labels).message()), HasSubstr("token 2 has the id 300"));
+}
+
+// Files whose tokens tell where they are from: 1000 * file + position.
+class PlacedDataset : public CountingDataset {
+ public:
+  PlacedDataset(int64_t size, int32_t base) : CountingDataset(size), base_(base) {}
+  absl::Status Read(int64_t begin, int64_t count, int32_t* out) const override {
+    BOWLINE_RETURN_IF_ERROR(CountingDataset::Read(begin, count, out));
+    for (int64_t i = 0; i < count; ++i) out[i] += base_;
+    return absl::OkStatus();
+  }
+
+ private:
+  int32_t base_;
+};
+
+std::unique_ptr<DatasetGroup> GroupOf(const std::vector<std::pair<int64_t, double>>& sizes_and_weights) {
+  std::vector<DatasetGroup::Member> members;
+  for (const auto& [size, weight] : sizes_and_weights) {
+    const auto base = static_cast<int32_t>(1000 * members.size());
+    members.push_back({std::make_unique<PlacedDataset>(size, base), weight});
+  }
+  return std::make_unique<DatasetGroup>(std::move(members));
+}
+
+TEST(SamplerTest, FilesFollowEachOtherAndNoSampleReachesFromOneIntoTheNext) {
+  const auto group = GroupOf({{8, 0}, {6, 0}, {4, 0}});  // 2, 1 and 1 samples of 3 tokens, and tokens left over
+  const auto sampler = Sampler::Create(group.get(), 3, DataOrder::kSequential, 0);
+  ASSERT_TRUE(sampler.ok()) << sampler.status();
+  EXPECT_EQ(sampler->samples(), 4);
+  std::vector<int32_t> tokens(15), labels(15);
+  ASSERT_TRUE(sampler->FillBatch(0, 5, tokens.data(), labels.data()).ok());
+  EXPECT_THAT(tokens, ElementsAre(0, 1, 2, 3, 4, 5, 1000, 1001, 1002, 2000, 2001, 2002, 0, 1, 2));
+  EXPECT_THAT(labels, ElementsAre(1, 2, 3, 4, 5, 6, 1001, 1002, 1003, 2001, 2002, 2003, 1, 2, 3));
+  // A shuffled epoch takes each sample of all files once.
+  const auto shuffled = Sampler::Create(group.get(), 3, DataOrder::kShuffle, 5);
+  for (int64_t epoch = 0; epoch < 5; ++epoch) {
+    std::set<int64_t> seen;
+    for (int64_t i = 0; i < 4; ++i) seen.insert(shuffled->SampleOfDraw(epoch * 4 + i));
+    EXPECT_THAT(seen, ElementsAre(0, 1, 2, 3));
+  }
+}
+
+// 10, 3 and 20 samples, drawn 5 : 3 : 2, so that the second file has many epochs while the third one has its first.
+TEST(SamplerTest, ABlendHasItsSharesAndEachFileItsOwnOrder) {
+  const auto group = GroupOf({{21, 5}, {7, 3}, {41, 2}});
+  constexpr int64_t kSamples[] = {10, 3, 20}, kFirst[] = {0, 10, 13}, kShare[] = {5, 3, 2};
+  for (const DataOrder order : {DataOrder::kSequential, DataOrder::kShuffle}) {
+    const auto sampler = Sampler::Create(group.get(), 2, order, 7);
+    ASSERT_TRUE(sampler.ok()) << sampler.status();
+    std::vector<int64_t> drawn[3];
+    for (int64_t draw = 0; draw < 3000; ++draw) {
+      const int64_t sample = sampler->SampleOfDraw(draw);
+      const size_t file = sample < kFirst[1] ? 0 : sample < kFirst[2] ? 1 : 2;
+      drawn[file].push_back(sample - kFirst[file]);
+      for (size_t i = 0; i < 3; ++i) {
+        // 1 + log2(3) files.
+        EXPECT_LT(std::abs(static_cast<double>(drawn[i].size()) - 0.1 * static_cast<double>(kShare[i] * (draw + 1))),
+                  2.6);
+      }
+    }
+    for (size_t file = 0; file < 3; ++file) {
+      const auto count = static_cast<size_t>(kSamples[file]);
+      std::set<std::vector<int64_t>> orders;
+      for (size_t begin = 0; begin + count <= drawn[file].size(); begin += count) {
+        std::vector<int64_t> epoch(drawn[file].begin() + static_cast<ptrdiff_t>(begin),
+                                   drawn[file].begin() + static_cast<ptrdiff_t>(begin + count));
+        orders.insert(epoch);
+        std::sort(epoch.begin(), epoch.end());
+        std::vector<int64_t> all(count);
+        std::iota(all.begin(), all.end(), 0);
+        EXPECT_EQ(epoch, all);
+      }
+      if (order == DataOrder::kSequential) {
+        EXPECT_EQ(orders.size(), 1u);
+      } else {
+        EXPECT_GT(orders.size(), 3u);
+      }
+    }
+  }
+}
+
+// A run that goes on at any draw, in batches of any size, reads what one from the start reads.
+TEST(SamplerTest, ABlendGoesOnAtAnyDraw) {
+  const auto group = GroupOf({{21, 0.7}, {7, 0.2}, {41, 0.1}});
+  const auto sampler = Sampler::Create(group.get(), 2, DataOrder::kShuffle, 3);
+  const auto again = Sampler::Create(group.get(), 2, DataOrder::kShuffle, 3);
+  std::vector<int32_t> tokens(200), labels(200);
+  ASSERT_TRUE(sampler->FillBatch(0, 100, tokens.data(), labels.data()).ok());
+  for (const int64_t first : {1, 37, 99}) {
+    for (const int64_t count : {int64_t{1}, 100 - first}) {
+      std::vector<int32_t> some(static_cast<size_t>(count) * 2), next(some.size());
+      ASSERT_TRUE(again->FillDraws(first, count, some.data(), next.data()).ok());
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), tokens.begin() + first * 2));
+      EXPECT_TRUE(std::equal(next.begin(), next.end(), labels.begin() + first * 2));
+    }
+  }
+}
+
+TEST(SamplerTest, AShortFileOfAGroupIsNamed) {
+  const auto group = GroupOf({{21, 0}, {3, 0}});
+  EXPECT_THAT(std::string(Sampler::Create(group.get(), 3, DataOrder::kSequential, 0).status().message()),
+              HasSubstr("'counting' is too short: it has 3 tokens"));
 }
 
 TEST(SamplerTest, OrderNames) {

@@ -176,10 +176,14 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   b.Entry(fbs::EntryKind::EvalStep, {{"tokens", eval_tokens, s.vocabulary}, {"labels", eval_labels, s.vocabulary}},
           {{"loss_sum", loss_sum}, {"token_count", token_count}});
 
-  auto config = std::make_unique<fbs::AttachmentT>();
-  config->name = "config.json";
-  config->text = "{\"model_type\": \"toy\"}";
-  b.plan().attachments.push_back(std::move(config));
+  const auto attach = [&](const std::string& name, const std::string& text) {
+    auto attachment = std::make_unique<fbs::AttachmentT>();
+    attachment->name = name;
+    attachment->text = text;
+    b.plan().attachments.push_back(std::move(attachment));
+  };
+  attach("config.json", "{\"model_type\": \"toy\"}");
+  if (!s.recipe.empty()) attach("recipe.json", s.recipe);
   return b.Take();
 }
 

@@ -28,7 +28,8 @@ struct ToyShape {
   double lr = 0.05;        // step s uses lr / (s + 1)
   uint64_t seed = 11;
   uint32_t threads = 1;
-  bool cache = false;  // has a state per request, kToyCacheKey
+  std::string recipe = "";  // the plan's recipe.json
+  bool cache = false;       // has a state per request, kToyCacheKey
 
   int64_t batch() const { return rows * microbatches; }
 };

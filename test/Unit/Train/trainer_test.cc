@@ -5,21 +5,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <optional>
 #include <random>
+#include <tuple>
 
 #include "runtime/base/safetensors.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/train_loop.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/token_files.h"
-#include "test/Unit/Train/toy_plan.h"
+#include "test/Unit/Train/toy_run.h"
 
 namespace bowline {
 namespace {
@@ -27,37 +26,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// A data set with its file in memory.
-struct ToyData {
-  ToyData(int64_t count, int64_t vocabulary, uint32_t seed)
-      : tokens(RandomTokens(count, vocabulary, seed)), file(LlmcFile(tokens)) {
-    auto opened = TokenDatasetFromBytes(AsBytes(file), "toy.bin", {.vocabulary = vocabulary});
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    dataset = *std::move(opened);
-  }
-  std::vector<uint16_t> tokens;
-  std::string file;
-  std::unique_ptr<TokenDataset> dataset;
-};
-
-// A new run, its state initialised.
-struct ToyRun {
-  ToyRun(const ToyShape& shape, const ToyData& data, DataOrder order = DataOrder::kSequential)
-      : session(ToySession(ToyTrainPlan(shape))) {
-    auto created = Trainer::Create(session.get(), data.dataset.get(), order);
-    EXPECT_TRUE(created.ok()) << created.status();
-    trainer.emplace(*std::move(created));
-    EXPECT_TRUE(trainer->Initialize().ok());
-  }
-  StepResult Step() {
-    const auto result = trainer->Step();
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : StepResult{};
-  }
-  std::unique_ptr<Session> session;
-  std::optional<Trainer> trainer;
-};
 
 bool SameBits(const StepResult& a, const StepResult& b) {
   return a.loss == b.loss && a.grad_norm == b.grad_norm && a.lr == b.lr;
@@ -232,11 +200,10 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   ToyRun shuffled(shape, data, DataOrder::kShuffle), seeded(other_seed, data), grown(shape, longer),
       exchanged(shape, another), wider(other_model, data), larger(other_batch, data), deeper(other_sequence, data);
   for (const auto& [trainer, message] :
-       {std::pair{&shuffled, "data order sequential, not shuffle"}, std::pair{&seeded, "seed 11, not 12"},
-        std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"},
-        std::pair{&exchanged, "data with other tokens; samples of them have the digest "},
-        std::pair{&larger, "a global batch of this many sequences: 4, not 6"},
-        std::pair{&deeper, "sequences of this many tokens: 3, not 4"}}) {
+       {std::pair{&shuffled, "order    sequential  shuffle"}, std::pair{&seeded, "seed     11          12"},
+        std::pair{&grown, "data     50 tokens, digest "}, std::pair{&wider, "but the plan has"},
+        std::pair{&exchanged, "  50 tokens, digest "}, std::pair{&larger, "batch    4           6"},
+        std::pair{&deeper, "seq      3           4"}}) {
     const auto embedding = [session = trainer->session.get()] {
       return testing::ReadTensor<float>(*session, session->State(kToyEmbedKey));
     };
@@ -246,6 +213,79 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
     EXPECT_EQ(embedding(), before);
   }
+}
+
+TEST(TrainerTest, ResumeComparesRecipes) {
+  const ToyShape shape = {.recipe = R"({"optimizer": "adamw", "lr": 0.1, "beta1": 0.9})"};
+  ToyShape other = shape, rounded = shape, larger = shape, none = shape;
+  other.recipe = R"({"optimizer": "adamw", "lr": 0.01, "min-lr": 0, "beta1": 0.9})";
+  rounded.recipe = R"({"optimizer": "adamw", "lr": 0.10000000149, "beta1": 0.9})";
+  larger.rows = 3;
+  larger.recipe = other.recipe;
+  none.recipe = "";
+  const ToyData data(97, shape.vocabulary, 1);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  run.trainer->SetRun("abc");
+  run.Step();
+  const auto path = run.trainer->Save(directory.path());
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto checkpoint = Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const std::string header = "and would not go on as it began:\n  setting  checkpoint  this run\n";
+  const auto resume = [&](const ToyShape& with, const std::vector<std::string>& allowed) {
+    ToyRun resumed(with, data);
+    const absl::Status status = resumed.trainer->Resume(*checkpoint, allowed);
+    if (status.ok()) EXPECT_EQ(resumed.trainer->run(), "abc");
+    return std::pair(status, resumed.trainer->changes());
+  };
+  EXPECT_EQ(resume(shape, {}).first, absl::OkStatus());
+  EXPECT_THAT(resume(rounded, {}).second, ::testing::IsEmpty());
+  for (const auto& [with, allowed, table, flags] :
+       {std::tuple{other, std::vector<std::string>{}, "  lr       0.1         0.01\n  min-lr   -           0\n",
+                   "lr,min-lr"},
+        {other, {"lr"}, "  lr       0.1         0.01\n  min-lr   -           0\n", "lr,min-lr"},
+        {larger,
+         {"lr", "min-lr"},
+         "  lr       0.1         0.01\n  min-lr   -           0\n  batch    4           6\n",
+         "lr,min-lr,batch"}}) {
+    const absl::Status status = resume(with, allowed).first;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(header + table));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("--allow-changes ", flags, ",")));
+  }
+  const auto [status, changes] = resume(larger, {"batch", "lr", "min-lr"});
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_THAT(changes, ElementsAre(SettingChange{"lr", "0.1", "0.01"}, SettingChange{"min-lr", "-", "0"},
+                                   SettingChange{"batch", "4", "6"}));
+  EXPECT_THAT(std::string(resume(other, {"learning-rate"}).first.message()),
+              HasSubstr("--allow-changes learning-rate is no setting of this run; it may name batch, beta1, data, lr"));
+  // A plan or a checkpoint of before has none.
+  EXPECT_EQ(resume(none, {}).first, absl::OkStatus());
+  std::string state = ReadWholeFile(*path + "/trainer_state.json");
+  state.replace(state.find("\"recipe\""), 8, "\"other\"");
+  WriteWholeFile(*path + "/trainer_state.json", state);
+  ToyRun resumed(other, data);
+  EXPECT_EQ(resumed.trainer->Resume(*Checkpoint::Open(directory.path())), absl::OkStatus());
+}
+
+// Where draws of the checkpoint mean other samples, the data begin anew.
+TEST(TrainerTest, AllowedChangesOfTheDataBeginItAnew) {
+  const ToyShape shape;
+  const ToyData data(97, shape.vocabulary, 1), other(61, shape.vocabulary, 2);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  for (int i = 0; i < 3; ++i) run.Step();
+  ASSERT_TRUE(run.trainer->Save(directory.path()).ok());
+  const auto checkpoint = Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok());
+  ToyRun resumed(shape, other);
+  ASSERT_EQ(resumed.trainer->Resume(*checkpoint, {"data"}), absl::OkStatus());
+  EXPECT_EQ(resumed.trainer->steps_done(), 3);
+  EXPECT_EQ(resumed.trainer->Content().state.next_draw, 0);
+  ToyRun larger({.rows = 3}, data);
+  ASSERT_EQ(larger.trainer->Resume(*checkpoint, {"batch"}), absl::OkStatus());
+  EXPECT_EQ(larger.trainer->Content().state.next_draw, 12);
 }
 
 TEST(TrainerTest, ResumeNoticesAContradiction) {
@@ -302,8 +342,7 @@ TEST(TrainerTest, ATokenBeyondTheVocabularyIsFoundBeforeTheFirstStep) {
   const auto session = ToySession(ToyTrainPlan(shape));
   auto trainer = Trainer::Create(session.get(), dataset->get(), DataOrder::kSequential);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
-  EXPECT_THAT(trainer->CheckNextBatch().ToString(),
-              AllOf(HasSubstr("'bad.bin'"), HasSubstr("token 3"), HasSubstr("7")));
+  EXPECT_THAT(trainer->FillNext().ToString(), AllOf(HasSubstr("'bad.bin'"), HasSubstr("token 3"), HasSubstr("7")));
   EXPECT_THAT(trainer->Step().status().ToString(), HasSubstr("step 1: "));
   EXPECT_EQ(trainer->steps_done(), 0);
 }
@@ -316,8 +355,9 @@ TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
   for (int64_t batches : {0, 1, 4}) {
     auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), batches);
     ASSERT_TRUE(evaluator.ok()) << evaluator.status();
-    // 59 / 3 = 19 samples: 9 batches of 2.
-    EXPECT_EQ(evaluator->batches(), batches == 0 ? 9 : batches);
+    // 59 / 3 = 19 samples: 9 batches of 2, and one sample.
+    EXPECT_EQ(evaluator->batches(), batches == 0 ? 10 : batches);
+    EXPECT_EQ(evaluator->tokens(), batches == 0 ? 57 : batches * 6);
     double sum = 0;
     for (int64_t i = 0; i < evaluator->tokens(); ++i) {
       sum += reference.LossSum({int32_t{data.tokens[i]}}, {int32_t{data.tokens[i + 1]}});
@@ -328,72 +368,35 @@ TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
     EXPECT_TRUE(SameBits(run.Step(), undisturbed.Step()));
     reference = ToyReference(shape, *run.session);
   }
-  EXPECT_THAT(Evaluator::Create(run.session.get(), data.dataset.get(), 10).status().ToString(),
+  EXPECT_THAT(Evaluator::Create(run.session.get(), data.dataset.get(), 11).status().ToString(),
               AllOf(HasSubstr("has 19 samples of 3 tokens"), HasSubstr("fewer batches")));
 }
 
-// Notes what the loop reports.
-struct Events : TrainObserver {
-  std::vector<std::string> list;
-  std::atomic<bool> stop{false};
-  int64_t stop_at = -1;
-  void OnStep(int64_t step, const StepResult&, double) override {
-    list.push_back(absl::StrCat("step ", step));
-    if (step == stop_at) stop = true;
-  }
-  void OnEvaluation(int64_t step, double) override { list.push_back(absl::StrCat("eval ", step)); }
-  void OnSave(int64_t step, const std::string&) override { list.push_back(absl::StrCat("save ", step)); }
-};
-
-TEST(TrainLoopTest, DoesEverythingInOrderAndKeepsTheLatestCheckpoints) {
-  const ToyShape shape;
-  const ToyData data(50, shape.vocabulary, 1);
-  const TempDirectory directory;
-  ToyRun run(shape, data);
-  auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), 1);
-  ASSERT_TRUE(evaluator.ok());
-  Events events;
-  TrainLoopOptions options = {
-      .steps = 5, .eval_every = 2, .save_directory = directory.path(), .save_every = 2, .keep_checkpoints = 2};
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "eval 2", "save 2", "step 3", "step 4", "eval 4", "save 4",
-                                       "step 5", "save 5"));
-  EXPECT_THAT(directory.List(), ElementsAre("latest", "step-00000004", "step-00000005"));
-
-  // Nothing left to do; then a stop in between, which saves; then the rest, with one evaluation at the end.
-  events.list.clear();
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre());
-  options = {.steps = 9, .save_directory = directory.path()};
-  events.stop_at = 7;
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre("step 6", "step 7", "save 7"));
-  events.list.clear();
-  events.stop = false;
-  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
-  EXPECT_THAT(events.list, ElementsAre("step 8", "step 9", "eval 9", "save 9"));
-}
-
-TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
-  const ToyShape shape = {.lr = 1e30};
-  const ToyData data(50, shape.vocabulary, 1);
-  const TempDirectory directory;
-  for (bool allow : {false, true}) {
-    ToyRun run(shape, data);
-    Events events;
-    TrainLoopOptions options = {.steps = 8, .save_directory = directory.path(), .allow_non_finite = allow};
-    const absl::Status status = RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop);
-    if (allow) {
-      EXPECT_EQ(status, absl::OkStatus());
-      EXPECT_EQ(run.trainer->steps_done(), 8);
-    } else {
-      EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-      EXPECT_LT(run.trainer->steps_done(), 8);
-      EXPECT_THAT(std::string(status.message()),
-                  AllOf(HasSubstr(absl::StrCat("step ", run.trainer->steps_done(), ": the loss is ")),
-                        HasSubstr("--allow-non-finite")));
-      EXPECT_THAT(directory.List(), ElementsAre());
+// 19 samples in batches of which the last one is short: one that repeats its samples evenly, and others; and batches
+// that are larger than the whole file.
+TEST(EvaluatorTest, EverySampleCountsOnceWhateverTheBatch) {
+  ToyShape shape = {.vocabulary = 11, .sequence = 3, .microbatches = 1, .width = 5};
+  const ToyData data(60, shape.vocabulary, TestSeed());
+  for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 16, 18, 19, 20, 25, 38, 40}) {
+    shape.rows = rows;
+    const ToyRun run(shape, data);
+    const ToyReference reference(shape, *run.session);
+    auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get());
+    ASSERT_TRUE(evaluator.ok()) << evaluator.status();
+    EXPECT_EQ(evaluator->batches(), (19 + rows - 1) / rows);
+    EXPECT_EQ(evaluator->tokens(), 57);
+    double sum = 0;
+    for (size_t i = 0; i < 57; ++i) {
+      sum += reference.LossSum({int32_t{data.tokens[i]}}, {int32_t{data.tokens[i + 1]}});
     }
+    for (int again = 0; again < 2; ++again) {
+      const auto loss = evaluator->Evaluate();
+      ASSERT_TRUE(loss.ok()) << loss.status();
+      EXPECT_NEAR(*loss, sum / 57, 1e-5) << rows << " rows";
+    }
+    const int64_t batches = (19 + rows - 1) / rows;
+    EXPECT_TRUE(Evaluator::Create(run.session.get(), data.dataset.get(), batches).ok());
+    EXPECT_FALSE(Evaluator::Create(run.session.get(), data.dataset.get(), batches + 1).ok());
   }
 }
 

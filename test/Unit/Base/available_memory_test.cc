@@ -1,4 +1,4 @@
-#include "runtime/tools/available_memory.h"
+#include "runtime/base/available_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -42,6 +42,17 @@ TEST_F(AvailableMemoryTest, IsNoMoreThanTheGroupsMayHave) {
   EXPECT_EQ(Available(), 2000000);
   Write("sys/fs/cgroup/a/b/memory.max", "1000000\n");
   EXPECT_EQ(Available(), 1000000);
+}
+
+TEST_F(AvailableMemoryTest, LacksWhatAGroupUsesButForCachedFiles) {
+  Write("proc/self/cgroup", "0::/a\n");
+  Write("sys/fs/cgroup/a/memory.max", "5000000\n");
+  Write("sys/fs/cgroup/a/memory.current", "2000000\n");
+  EXPECT_EQ(Available(), 3000000);
+  Write("sys/fs/cgroup/a/memory.stat", "anon 500000\nfile 1500000\n");
+  EXPECT_EQ(Available(), 4500000);
+  Write("sys/fs/cgroup/a/memory.current", "7000000\n");
+  EXPECT_EQ(Available(), 1);
 }
 
 TEST_F(AvailableMemoryTest, IsNotKnownWhereNobodySaysIt) {

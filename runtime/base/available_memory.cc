@@ -1,4 +1,4 @@
-#include "runtime/tools/available_memory.h"
+#include "runtime/base/available_memory.h"
 
 #include <algorithm>
 #include <fstream>
@@ -23,6 +23,14 @@ std::string AfterPrefix(const std::string& path, absl::string_view prefix) {
   return "";
 }
 
+// The bytes that a control group holds and that the system cannot take back, as it can those of cached files.
+uint64_t UsedBy(const std::string& folder) {
+  uint64_t current = 0, files = 0;
+  if (!absl::SimpleAtoi(AfterPrefix(folder + "/memory.current", ""), &current)) return 0;
+  if (!absl::SimpleAtoi(AfterPrefix(folder + "/memory.stat", "file "), &files)) return current;
+  return current - std::min(current, files);
+}
+
 }  // namespace
 
 uint64_t AvailableMemory(const std::string& root) {
@@ -35,10 +43,13 @@ uint64_t AvailableMemory(const std::string& root) {
   // "0::/a/b": groups inside of others may have less than these.
   std::string group = AfterPrefix(absl::StrCat(root, "/proc/self/cgroup"), "0::");
   while (true) {
-    const std::string limit = AfterPrefix(absl::StrCat(root, "/sys/fs/cgroup", group, "/memory.max"), "");
-    uint64_t bytes = 0;
+    const std::string folder = absl::StrCat(root, "/sys/fs/cgroup", group);
+    uint64_t limit = 0;
     // "max" where there is none.
-    if (absl::SimpleAtoi(limit, &bytes)) available = available == 0 ? bytes : std::min(available, bytes);
+    if (absl::SimpleAtoi(AfterPrefix(folder + "/memory.max", ""), &limit)) {
+      const uint64_t used = UsedBy(folder), left = limit > used ? limit - used : 1;
+      available = available == 0 ? left : std::min(available, left);
+    }
     if (group.empty()) break;
     group.resize(std::min(group.rfind('/'), group.size() - 1));
   }

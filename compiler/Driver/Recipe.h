@@ -1,0 +1,23 @@
+//===- Recipe.h - The settings of training that a plan carries
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_RECIPE_H
+#define BOWLINE_COMPILER_DRIVER_RECIPE_H
+
+#include "compiler/Driver/Compile.h"
+
+namespace bowline {
+
+/// Attaches the settings of `options` that decide how training goes on (kRecipeAttachment): those of the optimizer and
+/// of the learning rate that have an effect, and the type that is computed in. A run that is resumed compares them with
+/// those of its checkpoint.
+void attachRecipe(mlir::ModuleOp module, const CompileOptions &options);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_RECIPE_H

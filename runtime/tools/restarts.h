@@ -1,0 +1,27 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_RESTARTS_H_
+#define BOWLINE_RUNTIME_TOOLS_RESTARTS_H_
+
+#include <string>
+#include <vector>
+
+#include "runtime/tools/spawn.h"
+
+namespace bowline {
+
+struct RestartOptions {
+  // How often in a row the run is started again when no new checkpoint was saved between two failures.
+  int restarts = 0;
+  std::string save;                  // the directory into which the run saves
+  std::vector<std::string> resumed;  // the command line that goes on with the latest checkpoint of `save`
+  std::string begin;                 // where the run begins otherwise: "step 0"
+};
+
+// SpawnOnce, again after each failure that may not come again: any but an input that is refused before training (exit
+// codes 1 and 2), numbers that are not finite, and a stop signal. The run goes on with the latest checkpoint once it
+// has saved one itself, and until then begins as at first. A line on stderr says why and from where. The result is that
+// of the last start, as EndAs has it.
+absl::StatusOr<int> SpawnWithRestarts(const SpawnOptions& options, const RestartOptions& restart);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_RESTARTS_H_

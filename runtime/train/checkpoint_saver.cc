@@ -1,0 +1,136 @@
+#include "runtime/train/checkpoint_saver.h"
+
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/available_memory.h"
+
+namespace bowline {
+namespace {
+
+// The share of the available memory that a copy may take. The rest is for what is not yet on the disk, and for others.
+constexpr double kShareOfMemory = 0.6;
+
+// How long rank 0 waits for the files of others when one of them is gone, and may not have written its own.
+constexpr auto kPatience = std::chrono::seconds(5);
+
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+CheckpointSaver::~CheckpointSaver() { Abandon(); }
+
+absl::StatusOr<bool> CheckpointSaver::CopyFits(const CheckpointContent& content) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<StoredPart> parts, StoredParts(content.tensors, content.self));
+  uint64_t mine = 0;
+  for (const StoredPart& part : parts) {
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, part.bytes());
+    mine += bytes;
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const int neighbours, agreement_.RanksOfThisMachine());
+  const double needed = static_cast<double>(mine) * neighbours;
+  const auto available = static_cast<double>(AvailableMemory());
+  BOWLINE_ASSIGN_OR_RETURN(const bool too_large, agreement_.AnyOf(needed > kShareOfMemory * available));
+  if (too_large && !noted_no_room_ && agreement_.rank() == 0) {
+    options_.on_note(
+        absl::StrCat("steps wait for saves to end: a copy of the states does not fit into the memory of each machine "
+                     "(",
+                     needed * 1e-9, " GB of ", available * 1e-9, " GB available here)"));
+  }
+  noted_no_room_ |= too_large;
+  return !too_large;
+}
+
+absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background) {
+  BOWLINE_RETURN_IF_ERROR(Finish());
+  begin_ = Clock::now();
+  ParallelSave::Options options;
+  options.allows_non_finite = options_.allows_non_finite;
+  if (in_background) {
+    BOWLINE_ASSIGN_OR_RETURN(options.copies, CopyFits(content));
+  }
+  BOWLINE_ASSIGN_OR_RETURN(save_, ParallelSave::Begin(options_.directory, std::move(content), options, agreement_));
+  if (options.copies) {
+    const auto write = [this] {
+      written_ = save_->Write();
+      is_written_ = true;
+    };
+    is_written_ = false;
+    try {
+      writer_ = std::thread(write);
+    } catch (const std::system_error&) {
+      write();
+    }
+    stall_ = SecondsSince(begin_);
+    return absl::OkStatus();
+  }
+  written_ = save_->WriteTogether(agreement_);
+  stall_ = SecondsSince(begin_);
+  return Commit();
+}
+
+absl::Status CheckpointSaver::Poll() {
+  if (save_ == nullptr) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(const bool at_work, agreement_.AnyOf(!is_written_.load()));
+  return at_work ? absl::OkStatus() : Commit();
+}
+
+absl::Status CheckpointSaver::Finish() {
+  if (save_ == nullptr) return absl::OkStatus();
+  const auto begin = Clock::now();
+  BOWLINE_RETURN_IF_ERROR(agreement_.AllOkAfter("saving", [&] {
+    if (writer_.joinable()) writer_.join();
+    return absl::OkStatus();
+  }));
+  stall_ += SecondsSince(begin);
+  return Commit();
+}
+
+absl::Status CheckpointSaver::Commit() {
+  if (writer_.joinable()) writer_.join();
+  const absl::StatusOr<std::string> path = save_->Commit(written_, agreement_);
+  // Ranks that cannot agree any more leave the save to Abandon.
+  if (!path.ok() && agreement_.IsBroken()) return path.status();
+  absl::Status deleted;
+  if (path.ok()) {
+    Report(*path);
+    deleted = DeleteOld();
+  }
+  save_ = nullptr;
+  return path.ok() ? deleted : path.status();
+}
+
+void CheckpointSaver::Abandon() {
+  if (save_ == nullptr) return;
+  if (writer_.joinable()) writer_.join();
+  absl::StatusOr<std::string> path = save_->CommitAlone(written_, kPatience);
+  if (!path.ok()) {
+    options_.on_note(path.status().message());
+  } else if (!path->empty()) {
+    Report(*std::move(path));
+  }
+  save_ = nullptr;
+}
+
+void CheckpointSaver::Report(std::string path) {
+  const SavedCheckpoint saved = {save_->step(), std::move(path), SecondsSince(begin_), stall_};
+  if (!save_->non_finite().empty()) {
+    options_.on_note(absl::StrCat("step ", saved.step, ": ", save_->non_finite(), "; saved all the same"));
+  }
+  options_.on_saved(saved);
+}
+
+absl::Status CheckpointSaver::DeleteOld() {
+  if (options_.keep == 0) return absl::OkStatus();
+  return agreement_.AllOkAfter("deleting old checkpoints", [&] {
+    if (agreement_.rank() != 0) return absl::OkStatus();
+    const absl::Status deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
+    if (!deleted.ok()) options_.on_note(deleted.message());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace bowline

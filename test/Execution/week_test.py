@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""A week of training: what fails beside the steps costs none of them, and a run goes on as it began or says otherwise."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+
+import tools
+
+MODEL = "llama-tiny"
+VOCABULARY = 257
+SEQ = 16
+
+
+def safetensors(path):
+    """Header, and the bytes behind it."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:8 + size]), 8 + size
+
+
+class Week(tools.ToolTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.plan_folder = pathlib.Path(tempfile.mkdtemp(prefix="bowline-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.plan_folder, ignore_errors=True)
+
+    def plan(self, *flags):
+        path = self.plan_folder / ("plan" + "".join(map(str, flags)).replace("/", "") + ".plan")
+        if not path.exists():
+            batch = [] if "--batch" in flags else ["--batch", 4 if "dp=2" in flags else 2]
+            tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "train", "--seq", SEQ, *batch,
+                          *tools.ONE_THREAD, *flags, "-o", path)
+        return path
+
+    def setUp(self):
+        super().setUp()
+        # No token is the last one of the vocabulary, so that no step touches the last row of the embedding.
+        self.data = self.tokens("d.bin", tools.random_tokens(2003, VOCABULARY - 1))
+        self.save, self.metrics = self.folder / "s", self.folder / "m.jsonl"
+
+    def tokens(self, name, tokens):
+        (self.folder / name).write_bytes(tools.llmc_file(tokens))
+        return self.folder / name
+
+    def run_plan(self, plan, *flags, steps=6, code=0, says="", save=True, **keywords):
+        """What the run wrote to stderr."""
+        done = tools.start("bowline-run", plan, "--data", self.data, "--steps", steps,
+                           *(["--save", self.save] if save else []), "--metrics", self.metrics, *flags, **keywords)
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, code, text)
+        self.assertIn(says, text)
+        return text
+
+    def steps_of(self, key="loss"):
+        return [line["step"] for line in tools.metrics_of(self.metrics) if key in line]
+
+    def latest(self):
+        return (self.save / "latest").read_text().strip()
+
+    def state(self, step=None):
+        name = self.latest() if step is None else f"step-{step:08d}"
+        return json.loads((self.save / name / "trainer_state.json").read_text())
+
+    def test_a_stop_during_an_evaluation_saves_and_the_run_evaluates_when_it_is_resumed(self):
+        # So long that the signal comes before its end; the shorter file gives the loss to compare with.
+        rows = self.tokens("long.bin", tools.random_tokens(3_000_003, VOCABULARY - 1))
+        command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+            [self.plan(), "--data", self.data, "--steps", 3, "--save", self.save, "--metrics", self.metrics,
+             "--eval-data", rows]))]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "BOWLINE_CACHE_DIR": "off"}) as child:
+            while not (self.save / "latest").exists():
+                time.sleep(0.01)
+            child.send_signal(signal.SIGTERM)
+            text = child.communicate(timeout=tools.TIMEOUT_SECONDS)[1]
+        self.assertEqual(child.returncode, 75, text)
+        self.assertEqual((self.steps_of(), self.steps_of("eval_loss"), self.latest()), ([1, 2, 3], [], "step-00000003"))
+        text = self.run_plan(self.plan(), "--resume", self.save, "--eval-data", self.data, steps=3)
+        self.assertIn("step 3: evaluation loss", text)
+        self.assertEqual((self.steps_of(), self.steps_of("eval_loss")), ([1, 2, 3], [3]))
+        # A finished run is evaluated again, which its metrics have already.
+        self.run_plan(self.plan(), "--resume", self.save, "--eval-data", self.data, steps=3, says="evaluation loss")
+        self.assertEqual(self.steps_of("eval_loss"), [3])
+
+    def test_an_evaluation_that_was_due_is_made_up_for(self):
+        flags = ["--eval-data", self.data, "--eval-every", 3, "--save-every", 3]
+        self.run_plan(self.plan(), *flags)
+        whole = tools.metrics_of(self.metrics)
+        # As a kill between the save of step 3 and the end of its evaluation leaves it.
+        self.metrics.write_text("".join(line for line in self.metrics.read_text().splitlines(keepends=True)
+                                        if '"eval_loss"' not in line))
+        self.run_plan(self.plan(), *flags, "--resume", self.save / "step-00000003")
+        self.assertEqual(tools.metrics_of(self.metrics), whole)
+
+    def test_metrics_that_a_full_disk_does_not_take_end_the_run_with_its_last_step_saved(self):
+        for plan in (self.plan(), self.plan("--mesh", "dp=2")):
+            self.metrics = pathlib.Path("/dev/full")
+            shutil.rmtree(self.save, ignore_errors=True)
+            self.run_plan(plan, "--quiet", steps=1000, code=3, says="/dev/full")
+            self.assertIn(self.latest(), ("step-00000001", "step-00000002"))
+
+    def test_a_directory_that_cannot_be_written_is_said_before_step_1(self):
+        (self.folder / "s").write_text("a file")
+        text = self.run_plan(self.plan(), code=1, says=str(self.save))
+        self.assertNotIn("step 1/", text)
+
+    def test_another_recipe_is_refused_or_recorded(self):
+        self.run_plan(self.plan(), steps=3)
+        other = self.plan("--lr", "0.002", "--beta2", "0.99", "--clip-norm", "0")
+        text = self.run_plan(other, "--resume", self.save, code=1)
+        for row in ("setting    checkpoint  this run", "beta2      0.95        0.99", "clip-norm  1.0         0.0",
+                    "lr         0.001       0.002", "--allow-changes beta2,clip-norm,lr"):
+            self.assertIn(row, text)
+        self.run_plan(other, "--resume", self.save, "--allow-changes", "lr", code=1, says="beta2")
+        self.assertEqual(self.steps_of(), [1, 2, 3])
+        text = self.run_plan(other, "--resume", self.save, "--allow-changes", "lr,beta2,clip-norm")
+        self.assertIn("note: from step 4 on lr is 0.002, and no longer 0.001", text)
+        changes = [line for line in tools.metrics_of(self.metrics) if "changes" in line]
+        self.assertEqual(changes, [{"step": 4, "changes": {"beta2": {"from": "0.95", "to": "0.99"},
+                                                           "clip-norm": {"from": "1.0", "to": "0.0"},
+                                                           "lr": {"from": "0.001", "to": "0.002"}}}])
+        self.assertEqual(self.state()["recipe"]["lr"], 0.002)
+        self.assertEqual(self.state(3)["run"], self.state(6)["run"])
+        # It goes on with what it has now; the type that is computed in, the optimizer and the batch are settings, too.
+        self.run_plan(other, "--resume", self.save, steps=7)
+        for flags, name in ((["--dtype", "bf16"], "dtype"), (["--lr-schedule", "cosine", "--decay-steps", 9], "lr-schedule"),
+                            (["--optimizer", "sgd"], "optimizer"), (["--batch", 4], "batch"), (["--seed", 3], "seed"),
+                            (["--weight-decay", "0"], "weight-decay"), (["--eps", "1e-6"], "eps"),
+                            (["--warmup-steps", 2], "warmup-steps"), (["--beta1", "0.8"], "beta1")):
+            self.run_plan(self.plan(*flags), "--resume", self.save, steps=9, code=1, says=f"\n  {name} ")
+
+    def test_a_checkpoint_of_before_goes_on_with_a_note(self):
+        self.run_plan(self.plan(), steps=3)
+        path = self.save / self.latest() / "trainer_state.json"
+        state = self.state()
+        del state["run"], state["recipe"]
+        path.write_text(json.dumps(state))
+        self.run_plan(self.plan("--lr", "0.002"), "--resume", self.save,
+                      says="does not say with which settings it was trained")
+        self.assertEqual(self.state()["recipe"]["lr"], 0.002)
+
+    def test_a_second_run_into_a_save_directory_is_refused(self):
+        self.run_plan(self.plan(), steps=3)
+        before = (self.save / self.latest() / "model.safetensors").read_bytes()
+        self.run_plan(self.plan(), code=1, says="holds checkpoints of another run, the latest of step 3")
+        self.assertEqual((self.save / self.latest() / "model.safetensors").read_bytes(), before)
+        # While the first one runs, and has saved nothing.
+        shutil.rmtree(self.save)
+        for how in ([], ["--nproc", "2"]):
+            plan = self.plan("--mesh", "dp=2")
+            command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+                [plan, "--data", self.data, "--steps", 10**7, "--save", self.save, "--quiet", *how]))]
+            with subprocess.Popen(command, env={**os.environ, "BOWLINE_CACHE_DIR": "off"}) as child:
+                try:
+                    while not (self.save / ".lock").exists() or not (self.save / ".lock").read_text():
+                        time.sleep(0.01)
+                    self.run_plan(plan, code=1, says="another run is saving into")
+                finally:
+                    child.kill()
+            shutil.rmtree(self.save)
+
+    def test_keep_deletes_checkpoints_of_its_own_run_alone(self):
+        self.run_plan(self.plan(), "--save-every", 1, steps=2)
+        shutil.copytree(self.save / "step-00000001", self.folder / "other")
+        self.run_plan(self.plan(), "--resume", self.save, "--save-every", 1, "--keep", 1, steps=3)
+        self.assertEqual(sorted(path.name for path in self.save.glob("step-*")), ["step-00000003"])
+        other = json.loads((self.folder / "other" / "trainer_state.json").read_text())
+        (self.folder / "other" / "trainer_state.json").write_text(json.dumps({**other, "run": "another"}))
+        shutil.copytree(self.folder / "other", self.save / "step-00000001")
+        self.run_plan(self.plan(), "--resume", self.save, "--save-every", 1, "--keep", 1, steps=5)
+        self.assertEqual(sorted(path.name for path in self.save.glob("step-*")), ["step-00000001", "step-00000005"])
+
+    def poison(self, key, row):
+        """Writes a NaN into the row of a parameter of the latest checkpoint."""
+        path = self.save / self.latest() / "model.safetensors"
+        header, begin = safetensors(path)
+        tensor = header[key]
+        self.assertEqual(tensor["dtype"], "F32")
+        with open(path, "r+b") as file:
+            file.seek(begin + tensor["data_offsets"][0] + 4 * row * tensor["shape"][1])
+            file.write(struct.pack("<f", float("nan")))
+
+    def test_a_state_that_is_not_finite_is_not_saved_though_the_loss_is(self):
+        key = "model.embed_tokens.weight"
+        for flags, ranks in (([], ""), (["--mesh", "dp=2"], "rank 1: "), (["--mesh", "dp=2", "--zero", 3], "rank 1: ")):
+            with self.subTest(flags=flags):
+                shutil.rmtree(self.save, ignore_errors=True)
+                self.run_plan(self.plan(), steps=2)
+                self.poison(key, VOCABULARY - 1)
+                weights = self.save / self.latest()
+                self.save = self.folder / f"poisoned{len(flags)}{flags[-1:]}"
+                text = self.run_plan(self.plan(*flags), "--weights", weights, "--save-every", 2, code=4)
+                self.assertIn(f"checkpoint of step 2 was not saved: {ranks}the parameter '{key}' is not finite from element "
+                              f"[{VOCABULARY - 1}, 0] on; it became so after step 0", text)
+                self.assertEqual([path.name for path in self.save.iterdir()], [".lock"])
+                text = self.run_plan(self.plan(*flags), "--weights", weights, "--allow-non-finite")
+                self.assertIn(f"{key}' is not finite from element [{VOCABULARY - 1}, 0] on; saved all the same", text)
+                self.assertEqual(self.latest(), "step-00000006")
+                self.save = self.folder / "s"
+
+    def test_an_evaluation_that_is_not_finite_has_the_exit_code_of_training(self):
+        self.run_plan(self.plan(), steps=2)
+        self.poison("model.embed_tokens.weight", 5)
+        done = tools.start("bowline-run", self.plan(), "--eval-data", self.data, "--weights", self.save)
+        self.assertEqual(done.returncode, 4, done.stderr.decode())
+        self.assertIn("the evaluation loss is nan", done.stderr.decode())
+
+    def test_saves_beside_the_steps_are_those_of_the_steps(self):
+        flags = ["--order", "shuffle", "--save-every", 2]
+        for plan in (self.plan(), self.plan("--mesh", "dp=2")):
+            self.run_plan(plan, *flags, steps=8)
+            lines = [json.loads(line) for line in self.metrics.read_text().splitlines()]
+            saves = [line for line in lines if "save_s" in line]
+            self.assertEqual([line["step"] for line in saves], [2, 4, 6, 8])
+            for line in saves:
+                self.assertLessEqual(line["save_stall_s"], line["save_s"])
+            whole = {path.name: path.read_bytes() for path in (self.save / "step-00000008").glob("*.safetensors")}
+            self.run_plan(plan, *flags, "--resume", self.save / "step-00000004", steps=8)
+            again = {path.name: path.read_bytes() for path in (self.save / "step-00000008").glob("*.safetensors")}
+            self.assertEqual(again, whole)
+            shutil.rmtree(self.save)
+
+
+    def test_a_checkpoint_says_its_type_and_may_have_bf16(self):
+        model = self.folder / "model"
+        shutil.copytree(tools.MODELS / MODEL, model)
+        config = json.loads((model / "config.json").read_text())
+        (model / "config.json").write_text(json.dumps({**config, "torch_dtype": "bfloat16"}))
+        for flags in ([], ["--mesh", "dp=2", "--zero", 3], ["--mesh", "tp=2"]):
+            plan = self.folder / "x.plan"
+            tools.succeed("bowline-compile", model, "--mode", "train", "--seq", SEQ, "--batch", 4, *flags,
+                          *tools.ONE_THREAD, "-o", plan)
+            losses, ends = {}, {}
+            for dtype, name in (("f32", "float32"), ("bf16", "bfloat16")):
+                shutil.rmtree(self.save, ignore_errors=True)
+                flags = [] if dtype == "f32" else ["--save-dtype", dtype]
+                self.run_plan(plan, *flags, steps=3)
+                self.run_plan(plan, *flags, "--resume", self.save, steps=6)
+                losses[dtype] = tools.metrics_of(self.metrics)
+                ends[dtype] = self.folder / dtype
+                self.assertEqual(json.loads((self.save / self.latest() / "config.json").read_text()),
+                                 {**config, "torch_dtype": name})
+                shutil.rmtree(ends[dtype], ignore_errors=True)
+                tools.succeed("bowline-data", "export-checkpoint", self.save, "-o", ends[dtype])
+            self.assertEqual(*losses.values())
+            exact, _ = safetensors(ends["f32"] / "model.safetensors")
+            rounded, begin = safetensors(ends["bf16"] / "model.safetensors")
+            self.assertEqual({key: value["shape"] for key, value in exact.items() if key != "__metadata__"},
+                             {key: value["shape"] for key, value in rounded.items() if key != "__metadata__"})
+            self.assertEqual({value["dtype"] for key, value in rounded.items() if key != "__metadata__"}, {"BF16"})
+            # To nearest even, computed on the bits.
+            key = "model.norm.weight"
+            wide, narrow = ([*struct.unpack(f"<{size}{code}", (ends[dtype] / "model.safetensors").read_bytes()
+                             [start + header[key]["data_offsets"][0]:start + header[key]["data_offsets"][1]])]
+                            for dtype, header, start, code in (("f32", exact, safetensors(ends["f32"] / "model.safetensors")[1], "I"),
+                                                               ("bf16", rounded, begin, "H"))
+                            for size in header[key]["shape"])
+            self.assertEqual(narrow, [(bits + 0x7fff + (bits >> 16 & 1)) >> 16 for bits in wide])
+            # Either is a model: for weights, and for the compiler.
+            for dtype in ends:
+                tools.succeed("bowline-run", plan, "--eval-data", self.data, "--eval-batches", 2, "--weights", ends[dtype])
+
+
+if __name__ == "__main__":
+    tools.main()

@@ -1,0 +1,222 @@
+// Saves beside the steps of several ranks, and the directory that they save into.
+
+#include "runtime/train/checkpoint_saver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "runtime/train/save_directory.h"
+#include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Train/checkpoint_test_support.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::World;
+
+template <typename Body>
+std::vector<absl::Status> AsRanks(int ranks, Body body, std::chrono::nanoseconds timeout = testing::kLong) {
+  World world(ranks, timeout);
+  return world.Run([&](int rank) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), timeout));
+    return body(agreement, world.group(rank));
+  });
+}
+
+CheckpointContent ContentOf(TestModel& model, int64_t step, const Agreement& agreement) {
+  const RankMesh mesh = {{{"dp", static_cast<uint32_t>(agreement.ranks())}}};
+  return {{.step = step, .next_draw = step}, model.Tensors(), "{}", {mesh, agreement.rank()}};
+}
+
+void ExpectSaved(const std::string& path, int64_t step) {
+  const auto checkpoint = Checkpoint::Open(path);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->state().step, step);
+  TestModel loaded(1000), expected(1000);
+  ASSERT_TRUE(checkpoint->Load(loaded.Tensors()).ok());
+  expected.Fill(step);
+  EXPECT_TRUE(loaded == expected);
+}
+
+TEST(CheckpointSaverTest, ACopyIsWrittenWhileTheStatesChange) {
+  for (const int ranks : {1, 3}) {
+    const TempDirectory directory;
+    std::vector<int64_t> saved;
+    const auto statuses = AsRanks(ranks, [&](Agreement& agreement, RankGroup&) -> absl::Status {
+      TestModel model(1000);
+      CheckpointSaver saver({.directory = directory.path(),
+                             .on_saved =
+                                 [&](const SavedCheckpoint& one) {
+                                   EXPECT_LE(one.stall, one.seconds);
+                                   if (agreement.rank() == 0) saved.push_back(one.step);
+                                 },
+                             .on_note = [](absl::string_view note) { ADD_FAILURE() << note; }},
+                            &agreement);
+      for (int64_t step = 1; step <= 4; ++step) {
+        model.Fill(step);
+        BOWLINE_RETURN_IF_ERROR(saver.Save(ContentOf(model, step, agreement), /*in_background=*/true));
+        model.Fill(step + 100);
+        BOWLINE_RETURN_IF_ERROR(saver.Poll());
+      }
+      return saver.Finish();
+    });
+    for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(saved, ElementsAre(1, 2, 3, 4));
+    for (const int64_t step : {1, 2, 3, 4}) ExpectSaved(directory / absl::StrCat("step-0000000", step), step);
+    ExpectSaved(directory.path(), 4);
+  }
+}
+
+// All files are written, and then a rank is gone: rank 0 names the checkpoint without an agreement.
+TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
+  const TempDirectory directory;
+  const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
+    TestModel model(1000);
+    CheckpointSaver saver(
+        {.directory = directory.path(), .on_saved = [](const SavedCheckpoint&) {}, .on_note = [](absl::string_view) {}},
+        &agreement);
+    model.Fill(5);
+    BOWLINE_RETURN_IF_ERROR(saver.Save(ContentOf(model, 5, agreement), /*in_background=*/true));
+    if (agreement.rank() != 2) return agreement.AnyOf(false).status();
+    group.Abort(absl::DataLossError("rank 2 fell over"));
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(std::string(statuses[0].message()), HasSubstr("rank 2 fell over"));
+  ExpectSaved(directory.path(), 5);
+}
+
+TEST(AgreementTest, ARankAtWorkIsWaitedForLongerThanOneThatIsSilent) {
+  const auto timeout = std::chrono::seconds(2);
+  std::vector<std::string> notes;
+  const auto statuses = AsRanks(
+      3,
+      [&](Agreement& agreement, RankGroup&) {
+        if (agreement.rank() == 0) agreement.SetNotes([&](absl::string_view note) { notes.emplace_back(note); });
+        return agreement.AllOkAfter("saving", [&] {
+          if (agreement.rank() == 1) std::this_thread::sleep_for(2 * timeout);
+          return agreement.rank() == 2 ? absl::DataLossError("full") : absl::OkStatus();
+        });
+      },
+      timeout);
+  for (const absl::Status& status : statuses) EXPECT_EQ(status, absl::DataLossError("rank 2: full"));
+  EXPECT_THAT(notes, ElementsAre("waiting for rank 1, which is saving"));
+}
+
+TEST(AgreementTest, RanksOfOneProcessAreOnOneMachine) {
+  AsRanks(3, [&](Agreement& agreement, RankGroup&) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(const int here, agreement.RanksOfThisMachine());
+    EXPECT_EQ(here, 3);
+    return absl::OkStatus();
+  });
+}
+
+class SaveDirectoryTest : public ::testing::Test {
+ protected:
+  absl::Status Prepare(SaveDirectory& save, const std::string& path, const SaveDirectory::Run& run) {
+    return save.Prepare(path, run, alone_, [this](absl::string_view note) { notes_.emplace_back(note); });
+  }
+  void SaveAs(const std::string& run, int64_t step) {
+    TestModel model(10);
+    ASSERT_TRUE(SaveCheckpoint(directory_ / "s", {.step = step, .run = run}, model.Tensors(), "{}").ok());
+  }
+
+  TempDirectory directory_;
+  Agreement alone_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(SaveDirectoryTest, IsTakenBackUnlessTheRunBegins) {
+  {
+    SaveDirectory save;
+    ASSERT_EQ(Prepare(save, directory_ / "s", {.id = "a"}), absl::OkStatus());
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "s"));
+  }
+  EXPECT_THAT(directory_.List(), IsEmpty());
+  {
+    SaveDirectory save;
+    ASSERT_EQ(Prepare(save, directory_ / "s", {.id = "a"}), absl::OkStatus());
+    save.Keep();
+  }
+  EXPECT_THAT(directory_.List(), ElementsAre("s"));
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+TEST_F(SaveDirectoryTest, IsOfOneRunAtATime) {
+  SaveDirectory first, second;
+  ASSERT_EQ(Prepare(first, directory_ / "s", {.id = "a"}), absl::OkStatus());
+  const absl::Status status = Prepare(second, directory_ / "s", {.id = "b"});
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("another run is saving into '"),
+                                                   HasSubstr(absl::StrCat("process ", ::getpid(), " on "))));
+}
+
+// The lock of a process of another host that is gone lasts a little longer than the process.
+TEST_F(SaveDirectoryTest, WaitsForTheLockOfAnotherHost) {
+  std::optional<SaveDirectory> first(std::in_place);
+  ASSERT_EQ(Prepare(*first, directory_ / "s", {.id = "a"}), absl::OkStatus());
+  first->Keep();
+  WriteWholeFile(directory_ / "s/.lock", "7 on elsewhere\n");
+  SaveDirectory second, third;
+  EXPECT_THAT(std::string(Prepare(second, directory_ / "s", {.id = "a", .patience = {}}).message()),
+              HasSubstr("another run is saving into '"));
+  std::thread gone([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    first.reset();
+  });
+  EXPECT_EQ(Prepare(third, directory_ / "s", {.id = "a"}), absl::OkStatus());
+  gone.join();
+}
+
+TEST_F(SaveDirectoryTest, TakesCheckpointsOfTheSameRunAlone) {
+  const std::string path = directory_ / "s", step = path + "/step-00000003";
+  const auto prepare = [&](const SaveDirectory::Run& run) {
+    SaveDirectory save;
+    return Prepare(save, path, run);
+  };
+  SaveAs("a", 3);
+  EXPECT_EQ(prepare({.id = "a"}), absl::OkStatus());
+  for (const std::string& resumed : {std::string(), step}) {
+    const absl::Status other = prepare({.id = "b", .resumed_from = resumed});
+    EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(other.message()), HasSubstr("holds checkpoints of another run, the latest of step 3"));
+  }
+  // Older ones do not say whose they are.
+  SaveAs("", 3);
+  EXPECT_EQ(prepare({.id = "b"}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(prepare({.id = "b", .resumed_from = step}), absl::OkStatus());
+}
+
+TEST_F(SaveDirectoryTest, ALittleDiskIsANote) {
+  SaveDirectory save;
+  ASSERT_EQ(Prepare(save, directory_ / "s", {.id = "a", .checkpoint_bytes = uint64_t{1} << 60}), absl::OkStatus());
+  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("a checkpoint takes 1.15e+09 GB"), HasSubstr("has room for"))));
+}
+
+// Each rank has a disk of its own under the same name, as hosts do that share none.
+TEST_F(SaveDirectoryTest, RanksThatDoNotShareItAreToldBeforeTheFirstStep) {
+  std::filesystem::create_directory(directory_ / "other");
+  const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup&) {
+    SaveDirectory save;
+    return save.Prepare(directory_ / (agreement.rank() == 2 ? "other" : "s"), {.id = "a"}, agreement,
+                        [](absl::string_view) {});
+  });
+  for (const absl::Status& status : statuses) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("rank 2: '"), HasSubstr("save into a directory that all ranks share")));
+  }
+  EXPECT_THAT(directory_.List(), ElementsAre("other"));
+}
+
+}  // namespace
+}  // namespace bowline
