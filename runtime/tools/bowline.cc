@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
 #include <system_error>
@@ -34,6 +35,9 @@ namespace fs = std::filesystem;
 
 constexpr char kTool[] = "bowline";
 constexpr char kPrefix[] = "bowline-";
+
+// Verbs of the tools that say their flags.
+constexpr absl::string_view kAnswers[] = {"check", "compile", "data", "inspect", "opt", "run", "serve", "translate"};
 
 // Verb to executable, of everything named bowline-VERB. Folders that cannot be read have no tools.
 std::map<std::string, std::string> FindTools() {
@@ -122,7 +126,9 @@ absl::Status PrintCompletion(const std::vector<std::string>& arguments,
   const std::vector<fs::path> folders = ToolFolders();
   FlagsOfVerbs verbs;
   for (const auto& [verb, path] : tools) {
-    const bool is_own = !folders.empty() && fs::path(path).parent_path() == folders.front();
+    // Others, as benchmarks, would take the flag for a mistake, or do their work.
+    const bool is_own = !folders.empty() && fs::path(path).parent_path() == folders.front() &&
+                        std::find(std::begin(kAnswers), std::end(kAnswers), verb) != std::end(kAnswers);
     verbs[verb] = is_own ? FlagsFromText(AskForFlags(path)) : std::vector<CommandInfo>();
   }
   BOWLINE_ASSIGN_OR_RETURN(const std::string script, CompletionScript(arguments[0], verbs));

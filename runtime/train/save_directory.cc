@@ -92,8 +92,7 @@ absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
   // A run that did not begin may have taken the file back meanwhile.
   struct stat held = {}, there = {};
   if (::fstat(lock_.get(), &held) != 0 || ::stat(file.c_str(), &there) != 0 || held.st_ino != there.st_ino) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("another run has just left '", path_, "'; start this one again"));
+    return absl::FailedPreconditionError(absl::StrCat("another run has just left '", path_, "'; start this one again"));
   }
   const std::string holder = absl::StrCat(::getpid(), " on ", HostName(), "\n");
   if (::ftruncate(lock_.get(), 0) != 0 ||
