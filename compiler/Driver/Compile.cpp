@@ -150,7 +150,7 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   return absl::OkStatus();
 }
 
-/// What the strategy of a module says, which addStrategy has read once without errors.
+/// Reads the strategy of a module, which addStrategy has read once without errors.
 static absl::StatusOr<Strategy> readStrategy(ModuleOp module) {
   dist::StrategyOp lines = dist::StrategyOp::of(module);
   if (!lines)
@@ -369,7 +369,7 @@ static void describeRoles(ModuleOp module, CompileResult &result) {
   }
 }
 
-/// What a plan may be made smaller with; `recompute` is what the strategy says of it.
+/// Names what makes a plan smaller; `recompute` is the strategy's choice.
 static std::string adviseOnMemory(const CompileOptions &options, const Strategy &strategy, StringRef recompute) {
   const bool isIr = StringRef(options.model).ends_with(".mlir");
   if (options.mode == CompileMode::Serve)

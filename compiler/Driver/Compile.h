@@ -100,7 +100,7 @@ struct CompileResult {
   std::unique_ptr<fbs::PlanT> plan;
   /// What the strategy says that the backward pass computes again: none, selective, full or auto.
   std::string recompute;
-  /// What of the options would make the arena smaller, for a message about a limit: "use --recompute auto, ...". All of
+  /// The options that would make the arena smaller, for a message about a limit: "use --recompute auto, ...". All of
   /// it is accepted in this compilation; empty where nothing is known.
   std::string memoryAdvice;
   /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
@@ -110,7 +110,7 @@ struct CompileResult {
   /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
   /// something is probably not as it was meant begin with "warning: ".
   std::vector<std::string> remarks;
-  /// What passes say of their decisions: "PLACE: TEXT [KIND CATEGORY/NAME]". Empty unless it was asked for.
+  /// The remarks of passes about their decisions: "PLACE: TEXT [KIND CATEGORY/NAME]". Empty unless it was asked for.
   std::vector<std::string> passRemarks;
   /// The IR of each generated kernel after each stage; for GPUs also the PTX of all and what ptxas says of them. Empty
   /// unless it was asked for. Where recomputation is searched for, it has the kernels of every attempt.

@@ -112,7 +112,7 @@ static LogicalResult interpretMain(StringRef inputFilename, StringRef outputFile
   return success();
 }
 
-/// What LLVM's library knows of the flags, passes among them, by their names. Those that it hides are for its own
+/// The flags that LLVM's library knows, passes among them, by their names. Those that it hides are for its own
 /// developers.
 static std::vector<bowline::CommandInfo> describeFlags() {
   bowline::CommandInfo command;

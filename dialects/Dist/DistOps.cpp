@@ -79,7 +79,7 @@ LogicalResult MeshOp::verify() {
     return emitOpError("needs one size per axis, got ") << getAxisSizes().size() << " for " << getAxisNames().size();
   llvm::StringSet<> seen;
   int64_t ranks = 1;
-  // What the axes after one need of all ranks counts too, so that no second message follows the first one's advice.
+  // The ranks that later axes need count too, so that no second message follows the first one's advice.
   auto leftBehind = [&](size_t axis) {
     int64_t left = kMaxRanks / ranks;
     for (int64_t size : getAxisSizes().drop_front(axis + 1))

@@ -60,7 +60,7 @@ void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
 }
 
 void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
-  // What the families' own code takes for absent keys.
+  // The values that the families' own code takes for absent keys.
   constexpr int64_t kDefaultWindow = 4096, kDefaultFullLayers = 28;
   requireFullAttention(reader, config);
   const bool areTypesGiven = reader.has("layer_types");

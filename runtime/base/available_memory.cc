@@ -13,7 +13,7 @@
 namespace bowline {
 namespace {
 
-// What follows `prefix` in the first line that begins with it; empty where none does.
+// The text behind `prefix` in the first line that begins with it; empty where none does.
 std::string AfterPrefix(const std::string& path, absl::string_view prefix) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

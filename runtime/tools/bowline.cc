@@ -89,7 +89,7 @@ absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, st
                                                  "', and 'bowline help' lists all"));
 }
 
-// What a tool prints of its flags; nothing where it fails.
+// The text in which a tool lists its flags; nothing where it fails.
 std::string AskForFlags(const std::string& tool) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return "";

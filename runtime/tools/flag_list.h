@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
 #define BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
 
-// What a tool takes on its command line, for the completion of shells: printed by the tool itself, from the description
+// The flags and commands of a tool, for the completion of shells: printed by the tool itself, from the description
 // that it parses with, and read by `bowline completion`.
 
 #include <string>

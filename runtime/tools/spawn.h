@@ -10,13 +10,13 @@
 
 namespace bowline {
 
-// What a process that SpawnRanks started has of the one that started it; -1 for what another rank has.
+// The descriptors that a process has from the one that started it; -1 for those of another rank.
 struct SpawnedRank {
   int listener = -1;  // the socket on which rank 0 waits for the others
   int reports = -1;   // the pipe on which rank 0 says how far it is
 };
 
-// What rank 0 says to the process that started it.
+// A message of rank 0 to the process that started it.
 enum class SpawnReport : char {
   kAllMet = 'm',
   kTraining = 't',  // everything that can be refused was looked at

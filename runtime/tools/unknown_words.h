@@ -16,7 +16,7 @@ namespace bowline {
 // else the nearest by its edits.
 const std::string& NearestWord(absl::string_view word, const std::vector<std::string>& words);
 
-// What is wrong with the first word of a parsed command line that is no flag and no command of `app`, or of the command
+// Describes the first word of a parsed command line that is no flag and no command of `app`, or of the command
 // that was chosen, and which one is nearest; empty where nothing is left over but values.
 std::string DescribeUnknownWord(const CLI::App& app);
 

@@ -101,7 +101,7 @@ absl::Status MetricsLog::WriteStep(int64_t step, const StepResult& result, doubl
 }
 
 absl::Status MetricsLog::WriteChanges(int64_t step, absl::Span<const SettingChange> changes) {
-  // What is no JSON is a text.
+  // Values that are no JSON are texts.
   const auto value = [](const std::string& text) {
     nlohmann::ordered_json parsed = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     return parsed.is_discarded() ? nlohmann::ordered_json(text) : parsed;

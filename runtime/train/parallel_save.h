@@ -16,7 +16,7 @@
 
 namespace bowline {
 
-// What a checkpoint holds, as one rank sees it.
+// The content of a checkpoint, as one rank sees it.
 struct CheckpointContent {
   TrainerState state;
   std::vector<CheckpointTensor> tensors;

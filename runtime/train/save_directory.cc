@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Who holds it is in the file, for messages.
+// The file names the process that holds the lock, for messages.
 constexpr absl::string_view kLockFile = ".lock";
 
 std::string HostName() {

@@ -41,8 +41,8 @@ class StoredPart {
  public:
   // All of `tensor`, which outlives the part, as a run of one rank stores it.
   static StoredPart Whole(const CheckpointTensor& tensor);
-  // What `self` stores of `tensor`, which outlives the part; nothing where that is no element. kInvalidArgument when
-  // the sharding is none of the mesh.
+  // The elements of `tensor`, which outlives the part, that `self` stores; nothing where there is none.
+  // kInvalidArgument when the sharding is none of the mesh.
   static absl::StatusOr<std::optional<StoredPart>> Of(const CheckpointTensor& tensor, const RankInMesh& self);
 
   const CheckpointTensor& tensor() const { return *tensor_; }

@@ -22,7 +22,7 @@ constexpr int64_t kRound = int64_t{1} << 28;
 // Tokens between two reports of progress.
 constexpr int64_t kBlock = int64_t{1} << 22;
 
-// What is kept about a file: that all of its ids are below a vocabulary.
+// A kept scan says of a file that all of its ids are below a vocabulary.
 class KeptScan {
  public:
   KeptScan(const std::string& folder, const TokenDataset& file) {

@@ -66,7 +66,7 @@ class TrainLoop {
           evaluator_ != nullptr && (IsTime(step, options_.eval_every) || (finishes && options_.eval_every == 0));
       evaluation_is_due_ |= evaluates;
       const bool saves = IsTime(step, options_.save_every) || finishes;
-      // What may fail comes behind the save.
+      // Evaluations may fail, and come behind the save.
       if (saves) BOWLINE_RETURN_IF_ERROR(Save(options_.saves_in_background && !finishes));
       if (evaluates && !ending_) BOWLINE_RETURN_IF_ERROR(Evaluate());
       // Both take long, and whoever wants to stop meanwhile need not wait for another step. A rank alone asks itself.

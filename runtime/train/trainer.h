@@ -83,7 +83,7 @@ class Trainer {
   Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
-  // What the checkpoint's settings are and this run's, where they differ.
+  // The settings of the checkpoint and of this run, where they differ.
   absl::StatusOr<std::vector<SettingChange>> ChangesSince(const TrainerState& state) const;
   std::vector<std::string> SettingNames(const TrainerState& state) const;
 

@@ -34,7 +34,7 @@ public:
 private:
   mlir::FailureOr<std::vector<LayerRange>> divide(int64_t layers, const LayerAnalysis &analysis);
   mlir::FailureOr<int64_t> countStages();
-  /// What to change where there are fewer layers than stages: choices that the schedule was asked about.
+  /// Says what to change where there are fewer layers than stages: choices that the schedule was asked about.
   std::string adviseFewerStages(int64_t layers, int64_t chunks);
   void assignParameters(graph::FuncOp function, const LayerAnalysis &analysis);
   void visit(mlir::Operation *op, const LayerAnalysis &analysis);

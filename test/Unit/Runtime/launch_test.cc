@@ -118,7 +118,7 @@ TEST(Launch, RankZeroIsReachedUnlessAllRanksAreOnItsMachine) {
     EXPECT_FALSE(Detect({}, With(ranks, {{name, all}}))->rendezvous.beyond_loopback) << name;
   }
   EXPECT_TRUE(Detect({.rank = 0, .world_size = 2}, master)->rendezvous.beyond_loopback);
-  // Who names a loopback address here means it.
+  // A loopback address here is meant.
   EXPECT_FALSE(Detect({0, 2, std::nullopt, "localhost:7"}, master)->rendezvous.beyond_loopback);
   EXPECT_FALSE(Detect({}, kOpenMpi)->rendezvous.beyond_loopback);
 }

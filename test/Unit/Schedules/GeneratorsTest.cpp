@@ -91,7 +91,7 @@ TEST(Generators, ConditionsAreKnownBefore) {
       }
 }
 
-// What is advised for a schedule alone is right for it.
+// Advice for a schedule alone is right for it.
 TEST(Generators, AdvisedSizesAreTaken) {
   for (int ranks : {2, 3, 4, 2048, 4096, 5000})
     for (int microbatches : {1, 2, 3, 5, 2047, 4095, 1 << 23}) {

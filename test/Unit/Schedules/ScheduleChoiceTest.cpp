@@ -62,7 +62,7 @@ TEST(ScheduleChoice, NamesTheNearest) {
   for (auto [text, nearest] : cases) {
     std::string message(parseScheduleChoice(text).status().message());
     EXPECT_THAT(message, HasSubstr(std::string("the nearest is ") + nearest)) << text;
-    // What is named can be read.
+    // Names can be read.
     for (std::string_view rest(nearest); rest.find('\'') != rest.npos;) {
       rest.remove_prefix(rest.find('\'') + 1);
       EXPECT_TRUE(parseScheduleChoice(std::string(rest.substr(0, rest.find('\'')))).ok()) << message;

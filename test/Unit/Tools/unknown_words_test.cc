@@ -22,7 +22,7 @@ class UnknownWordsTest : public ::testing::Test {
     app_.add_subcommand("info");
   }
 
-  // What is said of a command line that does not parse.
+  // The message about a command line that does not parse.
   std::string After(std::vector<std::string> words) {
     std::reverse(words.begin(), words.end());
     EXPECT_THROW(app_.parse(words), CLI::ParseError);

@@ -59,7 +59,7 @@ class WatchedDataset : public TokenDataset {
 
 class TokenScanTest : public ::testing::Test {
  protected:
-  // What all ranks say, and into `looked_` how many tokens they looked at together.
+  // Returns the verdict of all ranks, and into `looked_` how many tokens they looked at together.
   std::vector<std::string> Scan(int ranks, const std::vector<std::string>& paths, int64_t vocabulary = kVocabulary) {
     looked_ = 0;
     World world(ranks);
