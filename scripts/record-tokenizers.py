@@ -20,10 +20,20 @@ from tokenizers import Tokenizer
 
 REFERENCE = pathlib.Path(__file__).resolve().parent.parent / "test/Unit/Text/reference"
 BLOCK, BLOCKS = 1000, 100
+PIECES = 20_000  # strings whose pieces are compared
 MASK = (1 << 64) - 1
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 LLAMA3 = CONTRACTIONS + (r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+LETTER = r"[^\r\n\p{L}\p{N}]?"
+UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+TEKKEN = (LETTER + UPPER + "*" + LOWER + "+|" + LETTER + UPPER + "+" + LOWER + "*" +
+          r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+# As in the tokenizer.json of DeepSeek-Coder and DeepSeek-V3.
+CODER = ["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"]
+DEEPSEEK3 = [r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+             r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
+             r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"]
 UNDERLINE = "\u2581"
 
 
@@ -90,6 +100,16 @@ def results(directory, blocks):
         yield digest.hexdigest()[:16], pairs
 
 
+def digest_pieces(directory):
+    """Of the pieces into which the reference splits the strings of the first blocks, as they are."""
+    tokenizer, strings = Tokenizer.from_file(str(pathlib.Path(directory) / "tokenizer.json")), read_strings()
+    digest = hashlib.sha256()
+    for index in range(PIECES):
+        for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(make_string(index, strings, [])):
+            digest.update((piece + "\n").encode())
+    return digest.hexdigest()[:16]
+
+
 def byte_level(add_prefix_space=False, use_regex=True):
     return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
 
@@ -138,6 +158,11 @@ def byte_level_files(tokens, types, merges):
         "llama-bpe": file(sequence("pretokenizers", split(LLAMA3), byte_level(use_regex=False)),
                           post_processor=sequence("processors", byte_level(), begin), ignore_merges=True),
         "qwen2": file(sequence("pretokenizers", split(QWEN2), byte_level(use_regex=False)), more, {"type": "NFC"}),
+        "deepseek-r1-qwen": file(sequence("pretokenizers", split(QWEN2), byte_level(use_regex=False)), more),
+        "tekken": file(sequence("pretokenizers", split(TEKKEN), byte_level(use_regex=False)),
+                       post_processor=sequence("processors", byte_level(), begin), ignore_merges=True),
+        "deepseek-coder": file(sequence("pretokenizers", *map(split, CODER), digits, byte_level(use_regex=False)), more),
+        "deepseek-v3": file(sequence("pretokenizers", *map(split, DEEPSEEK3), byte_level(use_regex=False)), more),
         "whitespace": file(sequence("pretokenizers", {"type": "Whitespace"}, {"type": "Digits", "individual_digits": False},
                                     split(r"\p{P}", "MergedWithNext"), byte_level(use_regex=False)),
                            normalizer=sequence("normalizers", {"type": "NFKC"})),
@@ -244,8 +269,11 @@ def record(gguf_path, tok512):
                 for digest, pairs in results(pathlib.Path(directory) / name, BLOCKS):
                     digests.append(digest)
                     cases = cases or [ids for _, ids in pairs[:len(read_strings())]]
+                pieces = file["pre_tokenizer"] and digest_pieces(pathlib.Path(directory) / name)
             rules = {**file, "model": {key: value for key, value in file["model"].items() if key not in content}}
             recorded[name] = {"vocabulary": vocabulary, "file": rules, "digests": digests}
+            if pieces:
+                recorded[name]["pieces"] = pieces
             if name in ("smollm", "llama-2"):
                 recorded[name]["cases"] = cases
             print(name, digests[0])

@@ -89,6 +89,7 @@ def main():
                 sys.exit("serve-demo: error: the server did not start")
             print("\n== Prove its plan", flush=True)
             run("bowline-check", max((cache / "plans").glob("*.plan"), key=lambda plan: plan.stat().st_mtime))
+            print(f"\n== Chat here, or in a browser at http://127.0.0.1:{found[1]}/", flush=True)
             messages = []
             lines = iter(sys.stdin) if sys.stdin.isatty() else iter([QUESTION])
             while True:

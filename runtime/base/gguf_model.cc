@@ -229,11 +229,13 @@ void GgufModel::ReadRows(const Tensor& tensor, int64_t first, int64_t count, abs
   }
 }
 
-absl::Span<const uint8_t> GgufModel::RowBytes(const Tensor& tensor, int64_t row) const {
+absl::Span<const uint8_t> GgufModel::StoredBytes(const Tensor& tensor, int64_t row) const {
   const GgufTensor& stored = *tensor.stored;
   const uint64_t bytes =
       stored.bytes / (static_cast<uint64_t>(stored.elements) / static_cast<uint64_t>(stored.shape.back()));
-  return file_.Bytes(stored).subspan(static_cast<uint64_t>(StoredRow(tensor, row)) * bytes, bytes);
+  const absl::Span<const uint8_t> rest =
+      file_.Bytes(stored).subspan(static_cast<uint64_t>(StoredRow(tensor, row)) * bytes);
+  return tensor.heads > 0 ? rest.first(bytes) : rest;
 }
 
 }  // namespace bowline

@@ -44,8 +44,10 @@ class GgufModel {
   // Reads `count` rows of the Hugging Face tensor, its last dimension, from `first` on, as f32. Of a transposed tensor
   // this takes the time of reading it all.
   void ReadRows(const Tensor& tensor, int64_t first, int64_t count, absl::Span<float> out) const;
-  // The bytes of a row as they are stored; of a transposed tensor, which has its rows there, of the file's row.
-  absl::Span<const uint8_t> RowBytes(const Tensor& tensor, int64_t row) const;
+  // The bytes from a row on as they are stored, as many as follow each other in the file: one row of a tensor whose
+  // rows are permuted, all others of the rest. Of a transposed tensor, `row` is the file's. Valid as long as this
+  // object.
+  absl::Span<const uint8_t> StoredBytes(const Tensor& tensor, int64_t row) const;
 
  private:
   explicit GgufModel(GgufFile file) : file_(std::move(file)) {}

@@ -140,8 +140,9 @@ std::optional<ApiError> ReadSampling(RequestObject& fields, ApiRequest* request)
   }
   if (request->top_k) request->top_k = std::max(0, *request->top_k);
   if (const Value* value = fields.Find("seed")) {
-    if (!value->is_number_integer()) return WrongType("seed", "'seed' is no whole number of 64 bits");
-    request->seed = value->is_number_unsigned() ? value->get<uint64_t>() : static_cast<uint64_t>(value->get<int64_t>());
+    const Value seed = AsWhole(*value);
+    if (!seed.is_number_integer()) return WrongType("seed", "'seed' is no whole number of 64 bits");
+    request->seed = seed.is_number_unsigned() ? seed.get<uint64_t>() : static_cast<uint64_t>(seed.get<int64_t>());
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "runtime/serve/request_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "runtime/base/json.h"
@@ -8,6 +9,10 @@
 namespace bowline::serve {
 
 using Value = nlohmann::json;
+
+namespace {
+constexpr double kMostExactInteger = 9007199254740992;  // 2^53: a greater double may have been another number
+}
 
 ApiError WrongField(std::string param, std::string message, std::string code) {
   ApiError error;
@@ -62,18 +67,25 @@ std::optional<ApiError> RequestObject::ReadText(const char* name, std::string* t
   return std::nullopt;
 }
 
+Value AsWhole(const Value& value) {
+  if (!value.is_number_float()) return value;
+  const double number = value.get<double>();
+  if (std::abs(number) > kMostExactInteger || std::trunc(number) != number) return value;
+  return static_cast<int64_t>(number);
+}
+
 std::optional<ApiError> RequestObject::ReadWhole(const char* name, int64_t least, int64_t most, absl::string_view more,
                                                  int64_t* number, bool* found) {
   const Value* value = Find(name);
   if (value == nullptr) return std::nullopt;
-  const bool whole = value->is_number_integer();
-  const bool huge = value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(most);
-  if (!whole || huge || value->get<int64_t>() < least) {
+  const Value whole = AsWhole(*value);
+  const bool huge = whole.is_number_unsigned() && whole.get<uint64_t>() > static_cast<uint64_t>(most);
+  if (!whole.is_number_integer() || huge || whole.get<int64_t>() < least) {
     const std::string field = prefix_ + name;
     return WrongField(field, absl::StrCat("'", field, "' is no whole number from ", least, " to ", most, more),
-                      whole ? "invalid_value" : "invalid_type");
+                      whole.is_number_integer() ? "invalid_value" : "invalid_type");
   }
-  *number = value->get<int64_t>();
+  *number = whole.get<int64_t>();
   *found = true;
   return std::nullopt;
 }

@@ -27,6 +27,9 @@ ApiError WrongValue(const std::string& param, std::string message);
 // Null, or a text, an array or an object without anything in it: as if the field were absent.
 bool IsEmpty(const nlohmann::json& value);
 
+// A number such as 1.0 as an integer, which JSON does not tell apart from 1; other values as they are.
+nlohmann::json AsWhole(const nlohmann::json& value);
+
 class RequestObject {
  public:
   // `body`, `defaults` and `ignored` outlive this; `ignored` are names of fields that may have any value. Errors name

@@ -1,5 +1,7 @@
 #include "runtime/text/tokenizer_json.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -187,6 +189,13 @@ absl::StatusOr<TokenizerDefinition> ParseTokenizerJson(absl::string_view text, a
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& directory) {
   const std::string path = directory + "/tokenizer.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) && std::filesystem::exists(directory + "/tokenizer.model", ignored)) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", directory,
+        "' has a tokenizer.model and no tokenizer.json, which is read; the package transformers makes it: ",
+        "AutoTokenizer.from_pretrained(DIRECTORY).save_pretrained(DIRECTORY)"));
+  }
   BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   if (file.bytes().size() > kMaxFileBytes) {
     return absl::InvalidArgumentError(

@@ -9,12 +9,15 @@
 namespace bowline {
 namespace {
 
-// Converts some rows at a time into a buffer.
+// Blocks and floats have the bytes of the file. What is asked for as f32 and stored otherwise is converted into a
+// buffer, some rows at a time.
 class GgufTensors : public StoredTensors {
  public:
   explicit GgufTensors(GgufModel model) : StoredTensors(model.file().path()), model_(std::move(model)) {
     for (const GgufModel::Tensor& tensor : model_.tensors()) {
-      tensors_.push_back({tensor.key, ElementType::kF32, tensor.shape, tensor.stored->elements, path_});
+      const bool is_kept = InfoOf(FormatOf(tensor)).kind == ElementKind::kFloat && !tensor.is_transposed;
+      const ElementType type = is_kept ? FormatOf(tensor) : ElementType::kF32;
+      tensors_.push_back({tensor.key, type, tensor.shape, tensor.stored->elements, path_});
       blocks_.push_back(BlocksOf(tensor));
     }
   }
@@ -29,14 +32,13 @@ class GgufTensors : public StoredTensors {
   }
 
   absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) override {
-    if (&tensor >= blocks_.data() && &tensor < blocks_.data() + blocks_.size()) {
-      const GgufModel::Tensor& stored = model_.tensors()[static_cast<size_t>(&tensor - blocks_.data())];
-      const int64_t width = tensor.shape[1] * tensor.shape[2];
-      return model_.RowBytes(stored, first / width).subspan(static_cast<size_t>(first % width));
+    const GgufModel::Tensor& stored = StoredOf(tensor);
+    const int64_t width = IsInBlocks(tensor) ? tensor.shape[1] * tensor.shape[2] : tensor.shape.back();
+    const int64_t row = first / width;
+    if (KeepsBytes(tensor)) {
+      return model_.StoredBytes(stored, row).subspan(static_cast<size_t>(first % width) * SizeOf(tensor.type));
     }
-    const int64_t width = tensor.shape.back(), row = first / width;
     if (current_ != &tensor || row < begin_ || row >= end_) {
-      const GgufModel::Tensor& stored = model_.tensors()[static_cast<size_t>(&tensor - tensors_.data())];
       // Any rows of a transposed tensor take as long as all of them.
       const int64_t at_once = int64_t{1} << (stored.is_transposed ? 24 : 18);
       current_ = &tensor;
@@ -49,14 +51,22 @@ class GgufTensors : public StoredTensors {
         absl::MakeConstSpan(rows_).subspan(static_cast<size_t>(first - begin_ * width));
     return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(rest.data()), rest.size() * sizeof(float));
   }
-  bool KeepsBytes() const override { return false; }
+  bool KeepsBytes(const Tensor& tensor) const override {
+    const GgufModel::Tensor& stored = StoredOf(tensor);
+    return IsInBlocks(tensor) || (FormatOf(stored) == tensor.type && !stored.is_transposed);
+  }
 
  private:
+  bool IsInBlocks(const Tensor& tensor) const {
+    return &tensor >= blocks_.data() && &tensor < blocks_.data() + blocks_.size();
+  }
+  const GgufModel::Tensor& StoredOf(const Tensor& tensor) const {
+    const Tensor* first = IsInBlocks(tensor) ? blocks_.data() : tensors_.data();
+    return model_.tensors()[static_cast<size_t>(&tensor - first)];
+  }
+
   static ElementType FormatOf(const GgufModel::Tensor& tensor) {
-    for (const ElementTypeInfo& info : kElementTypes) {
-      if (info.gguf == static_cast<int>(tensor.stored->type->number)) return info.type;
-    }
-    return ElementType::kF32;
+    return *ElementTypeFromGguf(static_cast<int>(tensor.stored->type->number));  // opening the file has checked it
   }
 
   // Without a shape where the tensor is no matrix in blocks.

@@ -33,7 +33,7 @@ class WholeTensors : public StoredTensors {
     return bytes_[static_cast<size_t>(&tensor - tensors_.data())].subspan(static_cast<size_t>(first) *
                                                                           SizeOf(tensor.type));
   }
-  bool KeepsBytes() const override { return true; }
+  bool KeepsBytes(const Tensor&) const override { return true; }
   std::string DescribeMissing(absl::string_view key) const override {
     return directory_ == nullptr ? "" : directory_->DescribeMissing(key);
   }
@@ -91,7 +91,7 @@ class TensorsOfRanks : public StoredTensors {
     return part->second.subspan(static_cast<size_t>(location.offset) * size,
                                 static_cast<size_t>(location.count) * size);
   }
-  bool KeepsBytes() const override { return false; }
+  bool KeepsBytes(const Tensor&) const override { return false; }
   bool OpensFilesLate() const override { return true; }
 
  private:
@@ -190,7 +190,7 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
 
 absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
                                 const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory) {
-  if (!stored->KeepsBytes() || tensor.type != type) return false;
+  if (!stored->KeepsBytes(tensor) || tensor.type != type) return false;
   const auto size = static_cast<size_t>(sharded.memory().memory_elements()) * SizeOf(type);
   absl::Span<const uint8_t> whole;
   BOWLINE_RETURN_IF_ERROR(

@@ -49,8 +49,8 @@ class StoredTensors {
   // element of the tensor, which is one of tensors(), or of FindBlocks. Valid until the next call. Errors name
   // the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
-  // Returns whether these bytes stay valid as long as this object.
-  virtual bool KeepsBytes() const = 0;
+  // Returns whether these bytes of `tensor` stay valid as long as this object.
+  virtual bool KeepsBytes(const Tensor& tensor) const = 0;
   // Returns whether BytesFrom opens files, which may fail.
   virtual bool OpensFilesLate() const { return false; }
 

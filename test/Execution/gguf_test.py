@@ -2,6 +2,7 @@
 """Text from GGUF files is that from a directory of the same weights."""
 
 import json
+import re
 import struct
 
 import tools
@@ -91,6 +92,26 @@ class Gguf(tools.ToolTest):
         self.assertEqual(module.count('format "q8_0"'), sum(len(shape) == 2 for _, shape, _ in tensors))
         self.assertIn("'model.embed_tokens.weight' is in no blocks in",
                       self.refusal("bowline-run", kept, "--weights", rounded, "--prompt-tokens", "1"))
+
+    def test_plans_that_map_weights_read_blocks_where_they_lie(self):
+        tensors = list(random_tensors(BLOCKS))
+        path = self.folder / "x.gguf"
+        for quantized in (True, False):
+            with self.subTest(quantized=quantized):
+                write_gguf(path, BLOCKS, tensors, quantized=quantized)
+                mapped = self.serve_plan_of(path, f"mapped{quantized}", "--map-weights")
+                done = tools.start("bowline-run", mapped, "--weights", path, "--prompt-tokens", "65,32,107,110,111,116",
+                                   "--max-new-tokens", "24", "--temperature", "0")
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                self.assertEqual(done.stdout, self.text_of(path, self.serve_plan_of(path, f"copied{quantized}")))
+                note = re.search(rb"weights: (\d+) bytes are read in place from the mapped files, (\d+) were copied",
+                                 done.stderr)
+                # Rows of queries and keys have another order in the file.
+                sizes = {True: 0, False: 0}
+                for key, shape, values in tensors:
+                    size = len(values) * 34 // 32 if quantized and len(shape) == 2 else 4 * len(values)
+                    sizes["q_proj" in key or "k_proj" in key] += size
+                self.assertEqual([int(n) for n in note.groups()], [sizes[False], sizes[True]])
 
     def test_ranks_that_have_the_whole_table_of_tokens(self):
         path, one, two = self.folder / "x.gguf", self.folder / "one.plan", self.folder / "two.plan"

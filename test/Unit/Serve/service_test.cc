@@ -88,6 +88,9 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
       {"/v1/chat/completions", {{"messages", user}, {"grammar", "x"}}, "grammar", "the field 'grammar'"},
       {"/v1/chat/completions", {{"messages", user}, {"max_tokens", 0}}, "max_tokens", "from 1"},
       {"/v1/chat/completions", {{"messages", user}, {"max_tokens", -1}}, "max_tokens", "from 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"max_tokens", 1.5}}, "max_tokens", "from 1"},
+      {"/v1/chat/completions", {{"messages", user}, {"seed", 1.5}}, "seed", "no whole number"},
+      {"/v1/chat/completions", {{"messages", user}, {"seed", 1e300}}, "seed", "no whole number"},
       {"/v1/chat/completions", {{"messages", user}, {"temperature", 2.5}}, "temperature", "from 0 to 2"},
       {"/v1/chat/completions", {{"messages", user}, {"top_p", 0}}, "top_p", "above 0 and up to 1"},
       {"/v1/chat/completions", {{"messages", user}, {"top_k", -2}}, "top_k", "from -1"},
@@ -367,7 +370,7 @@ TEST_F(ServiceTest, BatchesAndCountsBlocks) {
       });
   ASSERT_TRUE(engine.ok()) << engine.status();
   StartWith(*std::move(engine));
-  const Json body = {{"prompt", "abcdefgh"}, {"max_tokens", 3}, {"top_k", 5}, {"top_p", 0.5}, {"seed", 7}};
+  const Json body = {{"prompt", "abcdefgh"}, {"max_tokens", 3}, {"top_k", 5.0}, {"top_p", 0.5}, {"seed", 7.0}};
   EXPECT_EQ(BodyOf(Post("/v1/completions", body))["choices"][0]["text"], "hhh");
   const SequenceSampling seen = sampling.get_future().get();
   EXPECT_EQ(seen.top_k, 5);

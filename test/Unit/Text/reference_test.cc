@@ -6,6 +6,8 @@
 
 #include "runtime/base/json.h"
 #include "runtime/base/sha256.h"
+#include "runtime/text/families.h"
+#include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/tokenizer_json.h"
 #include "runtime/text/tokenizer_parts.h"
 #include "runtime/text/utf8.h"
@@ -20,6 +22,23 @@ nlohmann::json Read(const std::string& name) {
   auto json = ReadJsonFile(absl::StrCat(kFolder, "/", name));
   EXPECT_TRUE(json.ok()) << json.status();
   return json.ok() ? *std::move(json) : nlohmann::json();
+}
+
+// Of the pieces of the first strings, as they are.
+std::string DigestOfPieces(const std::vector<PreTokenizerStep>& steps, const std::vector<std::string>& strings) {
+  const auto pre_tokenizer = PreTokenizer::Create(steps);
+  EXPECT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.status();
+  if (!pre_tokenizer.ok()) return "";
+  Sha256 hash;
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    const absl::Status split =
+        pre_tokenizer->Split(MakeReferenceString(i, strings, {}), /*at_start=*/true, [&](absl::string_view piece) {
+          hash.Update(absl::StrCat(piece, "\n"));
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(split.ok()) << split;
+  }
+  return ToHex(hash.Finish()).substr(0, 16);
 }
 
 class ReferenceTest : public ::testing::TestWithParam<const char*> {
@@ -60,6 +79,17 @@ TEST_P(ReferenceTest, AHundredThousandStringsAreEqual) {
   }
 }
 
+// Small vocabularies have few tokens across the borders of pieces, by which expressions would differ in ids.
+TEST_P(ReferenceTest, PiecesAreEqual) {
+  const auto definition = ParseTokenizerJson(File().dump(), "tokenizer.json");
+  ASSERT_TRUE(definition.ok()) << definition.status();
+  if (recorded_.contains("pieces")) {
+    EXPECT_EQ(DigestOfPieces(definition->pre_tokenizer, strings_), recorded_["pieces"].get<std::string>());
+  } else {
+    EXPECT_TRUE(definition->pre_tokenizer.empty());
+  }
+}
+
 // A stream says what decoding at once says.
 TEST_P(ReferenceTest, StreamsAreWholeCharacters) {
   auto definition = ParseTokenizerJson(File().dump(), "tokenizer.json");
@@ -82,7 +112,8 @@ TEST_P(ReferenceTest, StreamsAreWholeCharacters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, ReferenceTest,
-                         ::testing::Values("smollm", "gpt-2", "prefix", "llama-bpe", "qwen2", "whitespace", "llama-2",
+                         ::testing::Values("smollm", "gpt-2", "prefix", "llama-bpe", "qwen2", "deepseek-r1-qwen",
+                                           "tekken", "deepseek-coder", "deepseek-v3", "whitespace", "llama-2",
                                            "metaspace"));
 
 // The rules that GGUF files name are those of tokenizer.json.
@@ -91,7 +122,8 @@ TEST(PartsReferenceTest, FamiliesAreThoseOfTokenizerJson) {
   const nlohmann::json vocabulary = Read("byte-level.json");
   const auto strings = ReadReferenceStrings(absl::StrCat(kFolder, "/strings.txt"));
   ASSERT_TRUE(strings.ok());
-  for (const char* name : {"smollm", "gpt-2", "llama-bpe", "qwen2"}) {
+  for (const char* name :
+       {"smollm", "gpt-2", "llama-bpe", "qwen2", "deepseek-r1-qwen", "tekken", "deepseek-coder", "deepseek-v3"}) {
     const nlohmann::json& one = recorded[name];
     nlohmann::json file = one["file"];
     file["model"].update(vocabulary);
@@ -105,6 +137,9 @@ TEST(PartsReferenceTest, FamiliesAreThoseOfTokenizerJson) {
     for (const auto& [token, id] : vocabulary["vocab"].items()) parts.tokens[id.get<size_t>()] = token;
     const auto tokenizer = MakeTokenizer(parts);
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    TokenizerDefinition family;
+    ASSERT_TRUE(SetFamily(name, &family).ok());
+    EXPECT_EQ(DigestOfPieces(family.pre_tokenizer, *strings), one["pieces"].get<std::string>()) << name;
     const EncodeOptions options{.add_special = false, .parse_special = false};
     for (uint64_t i = 0; i < 20'000; ++i) {
       const std::string text = MakeReferenceString(i, *strings, {});

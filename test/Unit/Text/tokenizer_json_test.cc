@@ -151,6 +151,13 @@ TEST(TokenizerJsonTest, BeginTokensComeFromTheTemplateAndTheirNamesFromTheConfig
   EXPECT_THAT(std::string(OpenTokenizer(directory.path()).status().message()), HasSubstr("'bos_token' is 'none'"));
 }
 
+TEST(TokenizerJsonTest, ADirectoryWithSentencePieceAloneSaysHowToConvertIt) {
+  TempDirectory directory;
+  WriteWholeFile(directory / "tokenizer.model", "x");
+  EXPECT_THAT(std::string(OpenTokenizer(directory.path()).status().message()),
+              HasSubstr("AutoTokenizer.from_pretrained(DIRECTORY).save_pretrained(DIRECTORY)"));
+}
+
 TEST(ExpressionTest, RefusesWhatDiffersBetweenLibraries) {
   for (const char* expression :
        {"a$",    "^a",          "[a[b]]", "[a&&b]", "[\\S]", "(?<name>a)", "(*F)a", "\\1", "\\Qa", "a{,3}",
