@@ -32,7 +32,6 @@
 #include "targets/costs/link.h"
 
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <sched.h>
 
@@ -84,70 +83,12 @@ bool bowline::trains(CompileMode mode) {
 
 static constexpr const char *kCompiler = "bowline 0.1.0";
 
-/// Of a rank, as #plan.target takes them.
-static constexpr int64_t kMostThreads = 4096;
-
 /// Processors that this process may run on.
 static int64_t availableProcessors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) != 0)
     return 1;
   return CPU_COUNT(&set);
-}
-
-/// Steps compute these numbers in f32, in which subnormal numbers are zeros: what is refused divides by zero, or is no
-/// finite number, in the first steps.
-static absl::Status checkOptimizer(const CompileOptions &options) {
-  auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
-  for (auto [flag, value] :
-       {std::pair{"--lr", options.lr}, std::pair{"--min-lr", options.minLr}, std::pair{"--eps", options.eps},
-        std::pair{"--weight-decay", options.weightDecay}, std::pair{"--clip-norm", options.clipNorm}})
-    if (!(value >= 0 && value <= std::numeric_limits<float>::max()))
-      return invalid(flag, " must be from 0 to ", std::numeric_limits<float>::max(), ", the largest f32, got ", value);
-  if (options.clipNorm > 0 && options.clipNorm < std::numeric_limits<float>::min())
-    return invalid("--clip-norm ", options.clipNorm, " is 0 in f32; use a larger one, or 0 for no clipping");
-  if (options.optimizer != "adamw")
-    return absl::OkStatus();
-  for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
-    if (!(beta >= 0 && static_cast<float>(beta) < 1))
-      return invalid(flag, " must be at least 0 and less than 1 in f32, got ", beta,
-                     ": the first steps would divide by zero; use 0.999999 at most");
-  if (options.eps < std::numeric_limits<float>::min())
-    return invalid("--eps must be at least ", std::numeric_limits<float>::min(), ", the least normal f32, got ",
-                   options.eps, ": rows of parameters without a gradient would be 0 / 0, which is NaN; use 1e-8");
-  return absl::OkStatus();
-}
-
-static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
-  auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
-  std::optional<ElementType> dtype = ElementTypeFromName(options.dtype);
-  if (!dtype || !IsComputedIn(*dtype))
-    return invalid("--dtype ", options.dtype, " is not supported; use one of ", NamesOf(&IsComputedIn));
-  if (trains(options.mode) && !IsTrainedIn(*dtype))
-    return invalid("--dtype ", options.dtype,
-                   " is for --mode generate and serve: small gradients would be lost, for no loss is "
-                   "scaled to keep them; train with one of ",
-                   NamesOf(&IsTrainedIn));
-  BOWLINE_RETURN_IF_ERROR(checkServeOptions(options));
-  if (!isIr && options.mode != CompileMode::Serve && options.seq < 1)
-    return invalid("--seq must be given and at least 1");
-  if (!isIr && trains(options.mode) && options.batch < 1)
-    return invalid("--batch must be given and at least 1");
-  BOWLINE_RETURN_IF_ERROR(checkOptimizer(options));
-  if (options.mapsWeights && trains(options.mode) && options.from < Phase::Fuse) // then the program says it
-    return invalid("--map-weights is for plans that only read weights; add --mode generate or serve, or leave it out");
-  if (options.weightsType != "as-stored" && options.weightsType != options.dtype)
-    return invalid("--weights-dtype ", options.weightsType, " is not what is computed in; add --dtype ",
-                   options.weightsType, ", or use as-stored");
-  if (options.threads < 0 || options.threads > kMostThreads)
-    return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
-  if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
-    return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
-                   ", got ", options.decaySteps);
-  if (options.lrSchedule == "cosine" && options.minLr > options.lr)
-    return invalid("--min-lr ", options.minLr, " is above --lr ", options.lr,
-                   ", but the cosine schedule goes down to it; exchange them, or give a smaller one");
-  return absl::OkStatus();
 }
 
 /// Reads the strategy of a module, which addStrategy has read once without errors.

@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-/// What compileModule, in whose file these are, does before it runs a phase.
+/// The steps of compileModule before it runs a phase.
 
 /// What plans are compiled for.
 struct ChosenTarget {
@@ -32,6 +32,10 @@ struct ChosenTarget {
 absl::StatusOr<ChosenTarget> chooseTarget(const CompileOptions &options, mlir::ModuleOp module = nullptr);
 
 PipelineOptions makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen);
+
+/// kInvalidArgument for options that no model can be compiled with; \p isIr: the model is a program of phases before,
+/// which has its own sizes.
+absl::Status checkOptions(const CompileOptions &options, bool isIr);
 
 /// kInvalidArgument for a size of serving that no plan has.
 absl::Status checkServeOptions(const CompileOptions &options);

@@ -12,26 +12,17 @@
 
 #include "runtime/train/save_directory.h"
 #include "test/Unit/Base/temp_directory.h"
-#include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Train/agreement_fixture.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
 
 namespace bowline {
 namespace {
 
 using ::testing::AllOf;
+using testing::AsRanks;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::World;
-
-template <typename Body>
-std::vector<absl::Status> AsRanks(int ranks, Body body, std::chrono::nanoseconds timeout = testing::kLong) {
-  World world(ranks, timeout);
-  return world.Run([&](int rank) -> absl::Status {
-    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), timeout));
-    return body(agreement, world.group(rank));
-  });
-}
 
 CheckpointContent ContentOf(TestModel& model, int64_t step, const Agreement& agreement) {
   const RankMesh mesh = {{{"dp", static_cast<uint32_t>(agreement.ranks())}}};

@@ -15,33 +15,19 @@
 #include "runtime/train/save_checkpoint.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
-#include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Train/agreement_fixture.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
 
 namespace bowline {
 namespace {
 
 using ::testing::AllOf;
+using testing::AsRanks;
+using testing::AsRanksOk;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::World;
-
-// Runs `body` as every rank and returns what each returned.
-template <typename Body>
-std::vector<absl::Status> AsRanks(int ranks, Body body) {
-  World world(ranks);
-  return world.Run([&](int rank) -> absl::Status {
-    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
-    return body(agreement, world.group(rank));
-  });
-}
-
-template <typename Body>
-void AsRanksOk(int ranks, Body body) {
-  for (const absl::Status& status : AsRanks(ranks, body)) EXPECT_TRUE(status.ok()) << status;
-}
 
 TEST(AgreementTest, AllHaveTheTextOfRankZero) {
   for (const int ranks : {1, 2, 5}) {
