@@ -92,6 +92,6 @@ FailureOr<HostTensor> PlanMemory::read(Operation *user, Value value, int64_t slo
 }
 
 void PlanMemory::forget(plan::BufferOp buffer) {
-  auto begin = sizes.begin() + role->offsets.at(buffer);
+  uint8_t *begin = &sizes[role->offsets.at(buffer)];
   std::fill(begin, begin + buffer.getExtent(), 0);
 }

@@ -11,7 +11,10 @@
 
 #include "compiler/Interp/RankGrid.h"
 #include "dialects/Plan/PlanOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemAlloc.h"
 
+#include <memory>
 #include <vector>
 
 namespace bowline {
@@ -39,7 +42,8 @@ class PlanMemory {
 public:
   using HostTensor = graph::HostTensor;
 
-  explicit PlanMemory(const PlanRole &role) : role(&role), values(role.bytes), sizes(role.bytes) {}
+  explicit PlanMemory(const PlanRole &role)
+      : role(&role), values(allocate<double>(role.bytes)), sizes(allocate<uint8_t>(role.bytes)) {}
 
   /// Writes `tensor` to the slot that microbatch `slot` has of a buffer; elements that it writes over are gone.
   void write(mlir::Value buffer, int64_t slot, const HostTensor &tensor);
@@ -49,11 +53,18 @@ public:
   void forget(plan::BufferOp buffer);
 
 private:
+  template <typename T> using Zeros = std::unique_ptr<T[], llvm::FreeDeleter>;
+
+  /// The system gives pages when they are written: most of an arena may be scratch memory of a library, which nothing
+  /// is written to here.
+  template <typename T> static Zeros<T> allocate(int64_t count) {
+    return Zeros<T>(static_cast<T *>(llvm::safe_calloc(count, sizeof(T))));
+  }
   int64_t addressOf(plan::BufferOp buffer, int64_t slot) const;
 
   const PlanRole *role;
-  std::vector<double> values;
-  std::vector<uint8_t> sizes; ///< 0 where no element begins
+  Zeros<double> values;
+  Zeros<uint8_t> sizes; ///< 0 where no element begins
 };
 
 } // namespace bowline

@@ -1,7 +1,6 @@
 #include "test/Support/gpu_blocks/gpu_blocks.h"
 
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <array>
@@ -10,8 +9,11 @@
 #include <random>
 #include <vector>
 
+#include "kernels/cuda/emulator/context.h"
+
 namespace bowline::testing {
 namespace {
+using emulator::Context;
 constexpr int kWarp = 32;
 constexpr size_t kStackBytes = 64 << 10;
 }  // namespace
@@ -21,7 +23,7 @@ struct BlockState {
   uint32_t block = 0, thread = 0;
 
   struct Fiber {
-    ucontext_t context;
+    Context context;
     bool is_done = false, waits_at_barrier = false;
   };
   struct Warp {
@@ -31,14 +33,13 @@ struct BlockState {
   };
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
-  ucontext_t scheduler;
+  Context scheduler;
   uint64_t barriers = 0, progress = 0;
   void (*entry)(void* const*, BlockState*) = nullptr;
   void* const* arguments = nullptr;
 
   void Yield() {
-    Fiber& own = fibers[thread];
-    swapcontext(&own.context, &scheduler);
+    Context::Switch(fibers[thread].context, scheduler);
   }
 };
 
@@ -69,8 +70,10 @@ uint32_t Shuffle(BlockState* state, uint32_t value, uint32_t distance) {
   return warp.results[generation % 2][lane ^ distance];
 }
 
-void RunFiber(uint32_t low, uint32_t high) {
-  auto* state = reinterpret_cast<BlockState*>(static_cast<uintptr_t>(high) << 32 | low);
+thread_local BlockState* running = nullptr;  // the block whose fiber begins
+
+void RunFiber() {
+  BlockState* state = running;
   state->entry(state->arguments, state);
   state->fibers[state->thread].is_done = true;
   ++state->progress;
@@ -93,16 +96,11 @@ class Stacks {
 
 std::string RunBlock(BlockState& state, Stacks& stacks, std::mt19937_64& random) {
   const size_t threads = state.fibers.size();
-  const auto address = reinterpret_cast<uintptr_t>(&state);
+  running = &state;
   for (size_t i = 0; i < threads; ++i) {
     BlockState::Fiber& fiber = state.fibers[i];
     fiber.is_done = fiber.waits_at_barrier = false;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = stacks.at(i);
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&RunFiber), 2, static_cast<uint32_t>(address),
-                static_cast<uint32_t>(address >> 32));
+    fiber.context.Prepare(stacks.at(i), kStackBytes, &RunFiber);
   }
   std::vector<uint32_t> order(threads);
   std::iota(order.begin(), order.end(), 0);
@@ -113,7 +111,7 @@ std::string RunBlock(BlockState& state, Stacks& stacks, std::mt19937_64& random)
     for (const uint32_t i : order) {
       if (state.fibers[i].is_done || state.fibers[i].waits_at_barrier) continue;
       state.thread = i;
-      swapcontext(&state.scheduler, &state.fibers[i].context);
+      Context::Switch(state.scheduler, state.fibers[i].context);
     }
     for (const BlockState::Fiber& fiber : state.fibers) {
       done += fiber.is_done;
