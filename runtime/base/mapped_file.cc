@@ -38,6 +38,19 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, Access acce
   return mapped;
 }
 
+void MappedFile::SurviveFaults() {
+  if (lost_ != nullptr) return;
+  lost_ = std::make_unique<std::atomic<bool>>(false);
+  bowline::SurviveFaults(bytes_, lost_.get());
+}
+
+absl::Status MappedFile::CheckRead() const {
+  if (lost_ == nullptr || !lost_->load()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "'", path_, "' cannot be read any more: it was made shorter while this command used it, or its disk failed; ",
+      "leave files as they are while a command uses them, and start it again"));
+}
+
 MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
   RemoveMapping(bytes_);

@@ -1,8 +1,10 @@
 #ifndef BOWLINE_RUNTIME_BASE_MAPPED_FILE_H_
 #define BOWLINE_RUNTIME_BASE_MAPPED_FILE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,7 +15,8 @@ namespace bowline {
 
 // A whole file, read-only, mapped: opening costs the same for a kilobyte and a terabyte, and pages come in when they
 // are read. The bytes stay valid when the file is deleted or replaced by rename (which is how Bowline writes). A file
-// that somebody truncates in place while it is mapped is a SIGBUS, as with every mapping: see mapping_faults.h.
+// that somebody truncates in place while it is mapped is a SIGBUS, as with every mapping: see mapping_faults.h, and
+// SurviveFaults.
 class MappedFile {
  public:
   // How the bytes will be read; steers the kernel's read-ahead.
@@ -24,10 +27,13 @@ class MappedFile {
   static absl::StatusOr<MappedFile> Open(const std::string& path, Access access = Access::kNormal);
 
   MappedFile(MappedFile&& other) noexcept
-      : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, absl::Span<const uint8_t>())) {}
+      : path_(std::move(other.path_)),
+        bytes_(std::exchange(other.bytes_, absl::Span<const uint8_t>())),
+        lost_(std::move(other.lost_)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(bytes_, other.bytes_);
+    std::swap(lost_, other.lost_);
     return *this;
   }
   MappedFile(const MappedFile&) = delete;
@@ -38,11 +44,18 @@ class MappedFile {
   // Page-aligned; valid as long as this object, also after it was moved.
   absl::Span<const uint8_t> bytes() const { return bytes_; }
 
+  // From now on a page that cannot be read any more is zeros, and no SIGBUS, in commands with ReportMappingFaults. For
+  // a reader that asks CheckRead after it has read.
+  void SurviveFaults();
+  // kDataLoss, naming the file, when bytes that were read may not have been the file's.
+  absl::Status CheckRead() const;
+
  private:
   MappedFile(std::string path, absl::Span<const uint8_t> bytes) : path_(std::move(path)), bytes_(bytes) {}
 
   std::string path_;
   absl::Span<const uint8_t> bytes_;
+  std::unique_ptr<std::atomic<bool>> lost_;
 };
 
 }  // namespace bowline

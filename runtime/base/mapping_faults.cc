@@ -1,5 +1,6 @@
 #include "runtime/base/mapping_faults.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct Slot {
   std::atomic<uintptr_t> begin{kFree}, end{0};
   std::array<char, 512> path;
   std::atomic<size_t> path_size{0};
+  std::atomic<std::atomic<bool>*> lost{nullptr};  // null: a fault ends the process
 };
 static_assert(std::atomic<uintptr_t>::is_always_lock_free, "a signal handler may not wait");
 
@@ -53,12 +55,23 @@ void PrintFault(absl::string_view path) {
   Print({line.data(), size});
 }
 
+// Zeros in place of the page at `address`.
+bool ReplacePage(uintptr_t address) {
+  static const auto size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  void* page = reinterpret_cast<void*>(address / size * size);
+  return ::mmap(page, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+}
+
 void OnBusError(int signal, siginfo_t* info, void*) {
   static std::atomic<bool> reported{false};
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   for (const Slot& slot : table) {
     const uintptr_t begin = slot.begin.load();
     if (begin <= kFilling || address < begin || address >= slot.end.load() || info->si_code <= 0) continue;
+    if (std::atomic<bool>* lost = slot.lost.load(); lost != nullptr && ReplacePage(address)) {
+      lost->store(true);
+      return;
+    }
     // Another thread that met the same file waits for the end.
     while (reported.exchange(true)) ::pause();
     PrintFault({slot.path.data(), slot.path_size.load()});
@@ -78,6 +91,7 @@ void AddMapping(absl::Span<const uint8_t> bytes, absl::string_view path) {
     path = path.substr(path.size() - std::min(path.size(), slot.path.size()));
     std::copy(path.begin(), path.end(), slot.path.begin());
     slot.path_size.store(path.size());
+    slot.lost.store(nullptr);
     slot.end.store(AddressOf(bytes) + bytes.size());
     slot.begin.store(AddressOf(bytes));
     return;
@@ -88,6 +102,12 @@ void RemoveMapping(absl::Span<const uint8_t> bytes) {
   for (Slot& slot : table) {
     uintptr_t expected = AddressOf(bytes);
     if (slot.begin.compare_exchange_strong(expected, kFree)) return;
+  }
+}
+
+void SurviveFaults(absl::Span<const uint8_t> bytes, std::atomic<bool>* lost) {
+  for (Slot& slot : table) {
+    if (slot.begin.load() == AddressOf(bytes)) return slot.lost.store(lost);
   }
 }
 

@@ -44,6 +44,20 @@ std::string RepeatHint(const CLI::App& app) {
   return hint;
 }
 
+// "" is what a variable of a shell gives that is not set, and not the same as no flag.
+std::string DescribeEmptyValue(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (!value.empty() || option->get_items_expected_max() == 0) continue;
+      return absl::StrCat(option->get_name(), " has an empty value; give one, or leave it out");
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (std::string empty = DescribeEmptyValue(*command); !empty.empty()) return empty;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
@@ -54,7 +68,12 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
   }
   try {
     app.parse(argc, argv);
-    return true;
+    const std::string empty = DescribeEmptyValue(app);
+    if (empty.empty()) return true;
+    absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n",
+                  std::filesystem::path(argv[0]).filename().string(), empty);
+    *exit_code = 1;
+    return false;
   } catch (const CLI::ParseError& error) {
     // --help and --version are no mistakes.
     if (error.get_exit_code() == 0) {

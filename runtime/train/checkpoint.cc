@@ -74,9 +74,11 @@ absl::Status DeleteCheckpoint(const std::string& name) {
   const std::string hidden = TemporarySiblingOf(name);
   std::error_code error;
   fs::rename(path, hidden, error);
-  if (!error) fs::remove_all(hidden, error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+  fs::remove_all(hidden, error);
   if (!error) return absl::OkStatus();
-  return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+  return ErrnoToStatus(error.value(), absl::StrCat("cannot delete all of the old checkpoint '", path,
+                                                   "'; delete what is left of it, '", hidden, "'"));
 }
 
 // A tensor and where it comes from.
@@ -131,6 +133,20 @@ absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, Checkp
 
 absl::string_view WholeFileName(CheckpointRole role) {
   return role == CheckpointRole::kParameter ? "model.safetensors" : "optimizer.safetensors";
+}
+
+absl::Status CheckNamesOfCheckpoints(const std::string& directory) {
+  std::error_code error;
+  fs::directory_iterator entries(directory, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const fs::path& path = entries->path();
+    std::error_code ignored;
+    if (!IsStepName(path.filename().string()) || fs::exists(path / std::string(kStateFile), ignored)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("'", path.string(), "' is no checkpoint, for it has no ",
+                                                      kStateFile,
+                                                      "; a save of this step would replace it: move it elsewhere"));
+  }
+  return error ? ErrnoToStatus(error.value(), absl::StrCat("cannot list '", directory, "'")) : absl::OkStatus();
 }
 
 std::string CheckpointName(int64_t step) { return absl::StrFormat("%s%08d", kStepPrefix, step); }

@@ -67,6 +67,9 @@ std::string CheckpointName(int64_t step);
 // "model.safetensors", "optimizer.safetensors"
 absl::string_view WholeFileName(CheckpointRole role);
 
+// kFailedPrecondition, naming it, where `directory` has something of the name of a checkpoint that is none.
+absl::Status CheckNamesOfCheckpoints(const std::string& directory);
+
 // Deletes all checkpoints of `directory` whose TrainerState.run is `run`, up to the step that was saved last, but the
 // `keep` >= 1 latest of them. Each disappears as a whole. Goes on after one that cannot be deleted, and returns the
 // error of the first.

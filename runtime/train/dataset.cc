@@ -95,7 +95,10 @@ class ArrayTokenDataset : public TokenDataset {
       : array_(array), path_(std::move(path)), vocabulary_(std::min(options.vocabulary, int64_t{1} << 31)) {}
 
   // Keeps the files of the arrays mapped.
-  void Own(MappedFile file) { files_.push_back(std::move(file)); }
+  void Own(MappedFile file) {
+    file.SurviveFaults();
+    files_.push_back(std::move(file));
+  }
   void SetMegatronIndex(const MegatronIndex& index) { megatron_index_ = index; }
 
   int64_t size() const override { return array_.size(); }
@@ -122,13 +125,16 @@ class ArrayTokenDataset : public TokenDataset {
     const uint8_t* bytes = BytesAt(begin);
     const int64_t bad =
         VisitTokenType(array_.type, [&](auto zero) { return Decode<decltype(zero)>(bytes, count, vocabulary_, out); });
+    BOWLINE_RETURN_IF_ERROR(CheckFiles());
     return bad < 0 ? absl::OkStatus() : Outside(begin + bad);
   }
 
   absl::Status CheckTokens(int64_t begin, int64_t count) const override {
     return VisitTokenType(array_.type, [&](auto zero) -> absl::Status {
       using T = decltype(zero);
-      if (!AnyOutside<T>(BytesAt(begin), count, vocabulary_)) return absl::OkStatus();
+      const bool any = AnyOutside<T>(BytesAt(begin), count, vocabulary_);
+      BOWLINE_RETURN_IF_ERROR(CheckFiles());
+      if (!any) return absl::OkStatus();
       while (!AnyOutside<T>(BytesAt(begin), 1, vocabulary_)) ++begin;
       return Outside(begin);
     });
@@ -139,6 +145,11 @@ class ArrayTokenDataset : public TokenDataset {
   }
 
  private:
+  absl::Status CheckFiles() const {
+    for (const MappedFile& file : files_) BOWLINE_RETURN_IF_ERROR(file.CheckRead());
+    return absl::OkStatus();
+  }
+
   const uint8_t* BytesAt(int64_t token) const {
     return array_.bytes.data() + static_cast<size_t>(token) * SizeOf(array_.type);
   }

@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "runtime/base/atomic_directory.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/mapped_file.h"
 #include "runtime/train/checkpoint.h"
 
 namespace bowline {
@@ -60,6 +61,21 @@ std::optional<std::string> NoteOfRoom(const std::string& path, uint64_t bytes) {
   return absl::StrFormat(
       "a checkpoint takes %.3g GB, and the disk of '%s' has room for %.3g GB; make room before the first save",
       static_cast<double>(bytes) * 1e-9, path, static_cast<double>(room) * 1e-9);
+}
+
+// Does what a save does: a directory and a file get their names by renaming, over old ones, and are deleted. Nothing of
+// it stays.
+absl::Status TrySave(const std::string& path, const std::string& run) {
+  const std::string probe = absl::StrCat(path, "/.probe-", run);
+  BOWLINE_ASSIGN_OR_RETURN(AtomicDirectory directory, AtomicDirectory::Create(probe));
+  BOWLINE_RETURN_IF_ERROR(directory.Commit());
+  std::error_code error;
+  fs::remove(probe, error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot delete '", probe, "'"));
+  const std::string latest = absl::StrCat(path, "/", kLatestFile);
+  const absl::StatusOr<MappedFile> content = MappedFile::Open(latest);
+  if (!content.ok()) return absl::IsNotFound(content.status()) ? absl::OkStatus() : content.status();
+  return WriteFileAtomically(latest, std::string(content->bytes().begin(), content->bytes().end()));
 }
 
 }  // namespace
@@ -124,7 +140,9 @@ absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
   BOWLINE_RETURN_IF_ERROR(Lock(run.patience));
   is_new_ = is_new;
   BOWLINE_RETURN_IF_ERROR(CheckRun(run));
-  return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
+  BOWLINE_RETURN_IF_ERROR(CheckNamesOfCheckpoints(path));
+  const absl::Status tried = TrySave(path, run.id);
+  return tried.ok() ? tried : Annotate(tried, absl::StrCat("--save: '", path, "' takes no checkpoints"));
 }
 
 absl::Status SaveDirectory::CheckShared(const std::string& path, const Run& run, Agreement& agreement) const {

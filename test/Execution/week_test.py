@@ -106,6 +106,26 @@ class Week(tools.ToolTest):
             self.run_plan(plan, "--quiet", steps=1000, code=3, says="/dev/full")
             self.assertIn(self.latest(), ("step-00000001", "step-00000002"))
 
+    def test_data_that_somebody_makes_shorter_ends_the_run_with_its_last_step_saved(self):
+        command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+            [self.plan(), "--data", self.data, "--steps", 10_000_000, "--save", self.save, "--metrics", self.metrics]))]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+            while not self.metrics.exists() or len(self.metrics.read_bytes().splitlines()) < 3:
+                self.assertIsNone(run.poll())
+                time.sleep(0.01)
+            os.truncate(self.data, 0)
+            message = run.communicate(timeout=600)[1].decode()
+        self.assertEqual(run.returncode, 3, message)
+        self.assertIn("d.bin' cannot be read any more: it was made shorter", message)
+        self.assertEqual(self.state()["step"], max(self.steps_of()))
+
+    def test_an_empty_value_is_not_the_same_as_no_flag(self):
+        for flag in ("--save", "--resume", "--weights", "--metrics", "--data"):
+            done = tools.start("bowline-run", self.plan(), *([] if flag == "--data" else ["--data", self.data]), "--steps", 1,
+                               flag, "")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{flag} has an empty value; give one, or leave it out", done.stderr.decode())
+
     def test_a_directory_that_cannot_be_written_is_said_before_step_1(self):
         (self.folder / "s").write_text("a file")
         text = self.run_plan(self.plan(), code=1, says=str(self.save))

@@ -74,6 +74,28 @@ TEST(MappedFileTest, ATruncatedFileIsNamed) {
   EXPECT_EXIT(ReadTruncated(long_name, {long_name}), ::testing::ExitedWithCode(3), "nnn' cannot be read any more");
 }
 
+void ReadTruncatedAndSurvive(const std::string& path) {
+  ReportMappingFaults("some-tool");
+  MappedFile file = MappedFile::Open(path).value();
+  file.SurviveFaults();
+  const bool whole = TextOf(file).back() == 'q' && file.CheckRead().ok();
+  std::filesystem::resize_file(path, 5000);
+  const MappedFile moved = std::move(file);
+  const std::string text = TextOf(moved);
+  const absl::Status lost = moved.CheckRead();
+  // The page that the file still has a part of is that part and zeros.
+  const bool zeros = text[4999] == 'q' && text[5000] == 0 && text[19'999] == 0;
+  std::fprintf(stderr, "%s", lost.ToString().c_str());
+  std::_Exit(whole && zeros ? 17 : 18);
+}
+
+TEST(MappedFileTest, AReaderThatAsksSurvives) {
+  const TempDirectory directory;
+  WriteWholeFile(directory / "f", std::string(20'000, 'q'));
+  EXPECT_EXIT(ReadTruncatedAndSurvive(directory / "f"), ::testing::ExitedWithCode(17),
+              "^DATA_LOSS: '.*/f' cannot be read any more: it was made shorter");
+}
+
 TEST(MappedFileTest, GitLfsPointersAreNamed) {
   const TempDirectory directory;
   const std::string rest =

@@ -187,6 +187,36 @@ TEST_F(SaveDirectoryTest, TakesCheckpointsOfTheSameRunAlone) {
   EXPECT_EQ(prepare({.id = "b", .resumed_from = step}), absl::OkStatus());
 }
 
+TEST_F(SaveDirectoryTest, KeepsWhatIsNoCheckpoint) {
+  const std::string path = directory_ / "s", notes = path + "/step-00000002/notes.txt";
+  SaveAs("a", 3);
+  std::filesystem::create_directories(path + "/step-00000002");
+  WriteWholeFile(notes, "mine");
+  SaveDirectory save;
+  const absl::Status status = Prepare(save, path, {.id = "a"});
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("step-00000002' is no checkpoint, for it has no trainer_state.json; a save of this step would "
+                        "replace it: move it elsewhere"));
+  EXPECT_TRUE(std::filesystem::exists(notes));
+}
+
+// The first save is no time to find out.
+TEST_F(SaveDirectoryTest, TriesWhatASaveDoes) {
+  const std::string path = directory_ / "s";
+  SaveAs("a", 3);
+  {
+    SaveDirectory save;
+    EXPECT_EQ(Prepare(save, path, {.id = "a"}), absl::OkStatus());
+    // The lock, the checkpoint and `latest`.
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator()), 3);
+  }
+  std::filesystem::remove(path + "/latest");
+  std::filesystem::create_directory(path + "/latest");
+  SaveDirectory save;
+  EXPECT_THAT(std::string(Prepare(save, path, {.id = "a"}).message()), HasSubstr("latest' is a directory"));
+}
+
 TEST_F(SaveDirectoryTest, ALittleDiskIsANote) {
   SaveDirectory save;
   ASSERT_EQ(Prepare(save, directory_ / "s", {.id = "a", .checkpoint_bytes = uint64_t{1} << 60}), absl::OkStatus());
