@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/small_file.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/train/checkpoint.h"
@@ -26,7 +26,7 @@ Latest ReadLatest(const std::string& directory) {
   Latest latest;
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return latest;
-  std::getline(std::ifstream(path), latest.name);
+  latest.name = FirstLineOf(path);
   latest.stamp = absl::StrCat(latest.name, " ", info.st_ino, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
   return latest;
 }

@@ -73,7 +73,9 @@ absl::StatusOr<uint64_t> CheckpointBytes(const Trainer& trainer) {
 
 absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                          Agreement& agreement, TrainConsole& console, SaveDirectory& directory) {
-  SaveDirectory::Run run = {.id = trainer.run(), .resumed_from = checkpoint.has_value() ? checkpoint->path() : ""};
+  SaveDirectory::Run run = {.id = trainer.run(),
+                            .resumed_from = checkpoint.has_value() ? checkpoint->path() : "",
+                            .first_step = checkpoint.has_value() ? checkpoint->state().step : 0};
   BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer));
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }

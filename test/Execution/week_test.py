@@ -119,6 +119,29 @@ class Week(tools.ToolTest):
         self.assertIn("d.bin' cannot be read any more: it was made shorter", message)
         self.assertEqual(self.state()["step"], max(self.steps_of()))
 
+    def test_a_signal_while_ranks_start_has_the_exit_code_of_a_stop(self):
+        for _ in range(5):
+            command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+                [self.plan("--mesh", "dp=2"), "--data", self.data, "--steps", 10_000_000, "--nproc", 2]))]
+            with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+                children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children")
+                while not children.read_text():
+                    self.assertIsNone(run.poll())
+                run.send_signal(signal.SIGTERM)
+                message = run.communicate(timeout=600)[1].decode()
+                self.assertEqual(run.returncode, 75, message)
+
+    def test_results_of_scans_that_cannot_be_read_are_none(self):
+        environment = {**os.environ, "BOWLINE_CACHE_DIR": str(self.folder / "cache")}
+        for damage in (pathlib.Path.mkdir, os.mkfifo, lambda path: path.write_bytes(b"x" * 5000)):
+            self.run_plan(self.plan(), save=False, env=environment)
+            scan, = (self.folder / "cache" / "scans").glob("*.scan")
+            scan.unlink()
+            damage(scan)
+            self.run_plan(self.plan(), save=False, env=environment)
+            scan.rmdir() if scan.is_dir() else scan.unlink()
+            self.metrics.unlink()
+
     def test_an_empty_value_is_not_the_same_as_no_flag(self):
         for flag in ("--save", "--resume", "--weights", "--metrics", "--data"):
             done = tools.start("bowline-run", self.plan(), *([] if flag == "--data" else ["--data", self.data]), "--steps", 1,
@@ -169,7 +192,7 @@ class Week(tools.ToolTest):
     def test_a_second_run_into_a_save_directory_is_refused(self):
         self.run_plan(self.plan(), steps=3)
         before = (self.save / self.latest() / "model.safetensors").read_bytes()
-        self.run_plan(self.plan(), code=1, says="holds checkpoints of another run, the latest of step 3")
+        self.run_plan(self.plan(), code=1, says="holds checkpoints of another run, the latest step-00000003")
         self.assertEqual((self.save / self.latest() / "model.safetensors").read_bytes(), before)
         # While the first one runs, and has saved nothing.
         shutil.rmtree(self.save)
