@@ -124,8 +124,8 @@ absl::StatusOr<MetricsLog> MetricsLog::Continue(const std::string& path, const P
   log.is_finished_ = place.is_finished;
   Found found;
   if (log.writer_.is_file()) {
-    BOWLINE_RETURN_IF_ERROR(CheckFile(path));
     BOWLINE_ASSIGN_OR_RETURN(found, Look(path, place.step));
+    if (found.first.empty()) BOWLINE_RETURN_IF_ERROR(CheckFile(path));
     const std::string run = RunOf(found.first);
     if (!run.empty() && run != place.run) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -100,10 +100,12 @@ TEST_F(JsonLinesPipeTest, AReaderThatIsGoneIsAnError) {
 TEST_F(JsonLinesPipeTest, AReaderIsWaitedForWithANote) {
   FileDescriptor reader;
   std::vector<std::string> notes;
-  const auto writer = JsonLinesWriter::Open(path_, {.note = [&](absl::string_view note) {
+  JsonLinesWriter::PipeHooks hooks;
+  hooks.note = [&](absl::string_view note) {
     notes.emplace_back(note);
     reader = Reader();
-  }});
+  };
+  const auto writer = JsonLinesWriter::Open(path_, hooks);
   EXPECT_TRUE(writer.ok()) << writer.status();
   EXPECT_THAT(notes, ElementsAre("waiting for a program that reads the pipe '" + path_ + "'"));
 }
@@ -112,7 +114,9 @@ TEST_F(JsonLinesPipeTest, AReaderThatTakesNothingIsLeftWhenTheRunStops) {
   const FileDescriptor reader = Reader();
   int asked = 0;
   // The pipe is full before that.
-  auto writer = JsonLinesWriter::Open(path_, {.stops = [&] { return ++asked > 1; }});
+  JsonLinesWriter::PipeHooks hooks;
+  hooks.stops = [&] { return ++asked > 1; };
+  auto writer = JsonLinesWriter::Open(path_, hooks);
   ASSERT_TRUE(writer.ok()) << writer.status();
   absl::Status status;
   while (status.ok()) status = writer->WriteLine(std::string(999, 'x') + "\n");
@@ -121,13 +125,14 @@ TEST_F(JsonLinesPipeTest, AReaderThatTakesNothingIsLeftWhenTheRunStops) {
   EXPECT_GT(asked, 1);
 }
 
-TEST_F(JsonLinesPipeTest, APipeWithoutANameHasNoReaderToWaitFor) {
+TEST_F(JsonLinesPipeTest, APipeWithoutANameIsNotWaitedFor) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const FileDescriptor write_end(ends[1]);
   ::close(ends[0]);
-  const auto writer = JsonLinesWriter::Open("/proc/self/fd/" + std::to_string(ends[1]));
-  EXPECT_THAT(std::string(writer.status().message()), HasSubstr("Broken pipe"));
+  auto writer = JsonLinesWriter::Open("/proc/self/fd/" + std::to_string(ends[1]));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_THAT(std::string(writer->WriteLine("a\n").message()), HasSubstr("Broken pipe"));
 }
 
 TEST(JsonLinesTest, ErrorsNameThePath) {

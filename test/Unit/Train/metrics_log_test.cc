@@ -111,7 +111,7 @@ TEST(MetricsLogTest, LinesThatCouldNotBeWrittenAreWrittenWhenTheRunGoesOn) {
   const std::vector<std::string> unwritten = full->unwritten();
   EXPECT_EQ(unwritten, std::vector<std::string>({line(2), line(3)}));
   // All are missing, or the first was written by a start that failed at the second.
-  for (const std::string content : {line(1) + "{\"st", line(1) + line(2), line(1) + line(2) + line(3) + line(4)}) {
+  for (const std::string& content : {line(1) + "{\"st", line(1) + line(2), line(1) + line(2) + line(3) + line(4)}) {
     WriteWholeFile(directory / "m", content);
     const auto log = MetricsLog::Continue(directory / "m", {"r", 3, unwritten});
     ASSERT_TRUE(log.ok()) << log.status();
