@@ -27,11 +27,12 @@ class JsonLinesWriter {
   // has a reader, for which this waits. kFailedPrecondition when another writer has the file.
   static absl::StatusOr<JsonLinesWriter> Open(const std::string& path, PipeHooks hooks = {});
 
-  // The line of an object, with its end. Numbers that JSON cannot express (infinity, NaN) become null; bytes that are no
-  // UTF-8 become U+FFFD.
+  // The line of an object, with its end. Numbers that JSON cannot express (infinity, NaN) become null; bytes that are
+  // no UTF-8 become U+FFFD.
   static std::string LineOf(const nlohmann::ordered_json& object);
 
-  // A line that cannot be written as a whole is taken back from a file. kUnavailable when a pipe's reader takes nothing.
+  // A line that cannot be written as a whole is taken back from a file. kUnavailable when a pipe's reader takes
+  // nothing.
   absl::Status Write(const nlohmann::ordered_json& object) { return WriteLine(LineOf(object)); }
   absl::Status WriteLine(absl::string_view line);
 

@@ -160,7 +160,8 @@ absl::StatusOr<std::optional<MetricsLog>> OpenMetrics(const RunOptions& options,
     const int64_t done = resumed->steps_done();
     const bool is_finished = done >= options.steps;
     BOWLINE_ASSIGN_OR_RETURN(
-        metrics, MetricsLog::Continue(options.metrics, {run, done, resumed->unwritten_metrics(), is_finished}, PipeHooks()));
+        metrics,
+        MetricsLog::Continue(options.metrics, {run, done, resumed->unwritten_metrics(), is_finished}, PipeHooks()));
     if (is_finished || resumed->changes().empty()) return absl::OkStatus();
     return metrics->WriteChanges(done + 1, resumed->changes());
   };

@@ -29,10 +29,10 @@ bool IsOfStep(absl::string_view line) { return absl::StrContains(line, "\"loss\"
 
 // What a file holds up to a step.
 struct Found {
-  std::string first;        // its first line, whose step may be a later one; empty if it has none
-  uint64_t end = 0;         // bytes up to the first line of a later step, or up to an unfinished last line
-  uint64_t whole_end = 0;   // bytes of all whole lines
-  int64_t last_step = 0;    // of the last line of a step up to `end`; 0 if there is none
+  std::string first;       // its first line, whose step may be a later one; empty if it has none
+  uint64_t end = 0;        // bytes up to the first line of a later step, or up to an unfinished last line
+  uint64_t whole_end = 0;  // bytes of all whole lines
+  int64_t last_step = 0;   // of the last line of a step up to `end`; 0 if there is none
 };
 
 absl::StatusOr<Found> Look(const std::string& path, int64_t step) {

@@ -41,8 +41,8 @@ class MetricsLog {
   // kInvalidArgument when `path` is a file that holds something else than metrics, which a run would lose for good.
   static absl::Status CheckFile(const std::string& path);
 
-  // Starts the file of a run, which may be there if it is empty or has a part of its first line. kFailedPrecondition, with the file
-  // as it was, when it has metrics of an earlier run, or another run is writing them.
+  // Starts the file of a run, which may be there if it is empty or has a part of its first line. kFailedPrecondition,
+  // with the file as it was, when it has metrics of an earlier run, or another run is writing them.
   static absl::StatusOr<MetricsLog> Create(const std::string& path, const std::string& run, PipeHooks hooks = {});
 
   // Continues the file of a run that is resumed: removes the lines of later steps, which the run will take again, and

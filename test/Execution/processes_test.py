@@ -417,6 +417,7 @@ class Refusals(ProcessTest):
         self.assertTrue(meet.exists())
         self.refuse((f"file:{meet} within 0.5 s (it names ", "if a run that crashed left the file, start rank 0"),
                     *run, "--steps", 3, "--rank", 1, "--rendezvous-timeout", "0.5", code=3)
+        metrics.unlink()
         for process in [self.begin(*run, "--steps", 3, "--rank", rank) for rank in (1, 0)]:
             self.assertEqual(self.finish(process).code, 0)
         self.assertFalse(meet.exists())

@@ -47,10 +47,11 @@ TEST(MetricsLogTest, CreateTakesAFileWithoutALine) {
     EXPECT_THAT(MetricsLog::Create(directory / "m", "r").status().ToString(), HasSubstr("holds no metrics"));
     EXPECT_EQ(ReadWholeFile(directory / "m"), content);
   }
-  for (const std::string content : {"{\"step\":1,\"loss\":1.0}\n", "{\"step\":0,\"eval_loss\":1.0}\n",
-                                    "{\"step\":1,\"loss\":1.0}\n{\"st"}) {
+  for (const std::string content :
+       {"{\"step\":1,\"loss\":1.0}\n", "{\"step\":0,\"eval_loss\":1.0}\n", "{\"step\":1,\"loss\":1.0}\n{\"st"}) {
     WriteWholeFile(directory / "m", content);
-    EXPECT_THAT(MetricsLog::Create(directory / "m", "r").status().ToString(), HasSubstr("holds metrics of an earlier run"));
+    EXPECT_THAT(MetricsLog::Create(directory / "m", "r").status().ToString(),
+                HasSubstr("holds metrics of an earlier run"));
     EXPECT_EQ(ReadWholeFile(directory / "m"), content);
   }
 }
@@ -67,9 +68,9 @@ TEST(MetricsLogTest, ContinueLeavesTheFileOfAnotherRunAlone) {
   const TempDirectory directory;
   const std::string rest = "{\"step\":5,\"loss\":1.0}\n{\"st";
   for (const bool is_finished : {false, true}) {
-    for (const std::string first : {"{\"step\":1,\"loss\":1.0,\"run\":\"other\"}\n",
-                                    "{\"step\":9,\"loss\":1.0,\"run\":\"other\"}\n",
-                                    "{\"step\":0,\"eval_loss\":1.0,\"run\":\"other\"}\n"}) {
+    for (const std::string first :
+         {"{\"step\":1,\"loss\":1.0,\"run\":\"other\"}\n", "{\"step\":9,\"loss\":1.0,\"run\":\"other\"}\n",
+          "{\"step\":0,\"eval_loss\":1.0,\"run\":\"other\"}\n"}) {
       WriteWholeFile(directory / "m", first + rest);
       EXPECT_THAT(MetricsLog::Continue(directory / "m", {"r", 4, {}, is_finished}).status().ToString(),
                   HasSubstr("holds metrics of another run"));
@@ -158,8 +159,8 @@ TEST(MetricsLogTest, ContinueCutsWhatIsTakenAgain) {
     ASSERT_TRUE(log.ok()) << log.status();
     EXPECT_EQ(ReadWholeFile(directory / "m"), kept);
     ASSERT_TRUE(log->WriteEvaluation(9, 1).ok());
-    EXPECT_EQ(ReadWholeFile(directory / "m"),
-              kept + (kept.empty() ? "{\"step\":9,\"eval_loss\":1.0,\"run\":\"r\"}\n" : "{\"step\":9,\"eval_loss\":1.0}\n"));
+    EXPECT_EQ(ReadWholeFile(directory / "m"), kept + (kept.empty() ? "{\"step\":9,\"eval_loss\":1.0,\"run\":\"r\"}\n"
+                                                                   : "{\"step\":9,\"eval_loss\":1.0}\n"));
   }
   auto fresh = MetricsLog::Continue(directory / "new", {"r", 4});
   EXPECT_TRUE(fresh.ok()) << fresh.status();
@@ -169,7 +170,8 @@ TEST(MetricsLogTest, ContinueLeavesOtherFilesAlone) {
   const TempDirectory directory;
   for (const std::string content : {"some text\n", "[1]\n", "{\"step\":1}\n{\"steps\":2}\n", "{\"step\":\"1\"}\n"}) {
     WriteWholeFile(directory / "m", content);
-    EXPECT_THAT(MetricsLog::Continue(directory / "m", {"r", 1}).status().ToString(), HasSubstr("is no line of metrics"));
+    EXPECT_THAT(MetricsLog::Continue(directory / "m", {"r", 1}).status().ToString(),
+                HasSubstr("is no line of metrics"));
     EXPECT_EQ(ReadWholeFile(directory / "m"), content);
   }
   EXPECT_FALSE(MetricsLog::Create(directory / "none/m", "r").ok());
