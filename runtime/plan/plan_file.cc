@@ -107,10 +107,9 @@ absl::Status LoadedPlan::Verify() const {
         absl::StrCat(file, ": the plan is damaged: ", how, "; copy it again or compile the model again"));
   };
   if (bytes_.size() < kFileHeaderBytes || !fbs::PlanBufferHasIdentifier(bytes_.data())) {
-    return absl::InvalidArgumentError(absl::StrCat(file, ": not a Bowline plan (", bytes_.size(),
-                                                   " bytes without the identifier '", fbs::PlanIdentifier(),
-                                                   "' at byte 4); give the file that bowline-compile wrote",
-                                                   ForeignFormatNote(bytes_)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": not a Bowline plan (", bytes_.size(), " bytes without the identifier '", fbs::PlanIdentifier(),
+        "' at byte 4); give the file that bowline-compile wrote", ForeignFormatNote(bytes_)));
   }
   if (bytes_.size() > kMaxPlanBytes) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": the file has ", bytes_.size(), " bytes, more than the ",

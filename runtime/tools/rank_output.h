@@ -13,7 +13,8 @@ namespace bowline {
 // several ranks have alike are printed once, whole.
 class RankOutput {
  public:
-  RankOutput(absl::string_view tool, int ranks) : tool_(tool), pending_(static_cast<size_t>(ranks)), errors_(pending_.size()) {}
+  RankOutput(absl::string_view tool, int ranks)
+      : tool_(tool), pending_(static_cast<size_t>(ranks)), errors_(pending_.size()) {}
 
   // Takes what there is to read from the non-blocking `descriptor`. False at its end.
   bool Read(int rank, int descriptor);
@@ -31,7 +32,7 @@ class RankOutput {
   void Take(int rank, absl::string_view line);
 
   const std::string tool_;
-  std::vector<std::string> pending_;  // the begin of an incomplete line, by rank
+  std::vector<std::string> pending_;              // the begin of an incomplete line, by rank
   std::vector<std::vector<std::string>> errors_;  // whole messages, by rank
 };
 

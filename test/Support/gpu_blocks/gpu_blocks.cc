@@ -38,9 +38,7 @@ struct BlockState {
   void (*entry)(void* const*, BlockState*) = nullptr;
   void* const* arguments = nullptr;
 
-  void Yield() {
-    Context::Switch(fibers[thread].context, scheduler);
-  }
+  void Yield() { Context::Switch(fibers[thread].context, scheduler); }
 };
 
 namespace {

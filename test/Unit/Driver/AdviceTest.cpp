@@ -147,7 +147,8 @@ TEST(Advice, MicrobatchesDivideWhatRanksDivide) {
 // Stages and heads are no matter of a batch: where the model has too few, no batch is advised.
 TEST(Advice, TheModelComesBeforeSizes) {
   TempDirectory directory;
-  std::string model = modelOf(directory, 2);
+  std::string model =
+      modelOf(directory, 2, {{"num_attention_heads", 6}, {"num_key_value_heads", 2}, {"hidden_size", 48}});
   const struct {
     int64_t batch, microbatches;
     const char *mesh, *schedule, *says;
