@@ -348,10 +348,23 @@ class Week(tools.ToolTest):
         # It goes on with what it has now; the type that is computed in, the optimizer and the batch are settings, too.
         self.run_plan(other, "--resume", self.save, steps=7)
         for flags, name in ((["--dtype", "bf16"], "dtype"), (["--lr-schedule", "cosine", "--decay-steps", 9], "lr-schedule"),
-                            (["--optimizer", "sgd"], "optimizer"), (["--batch", 4], "batch"), (["--seed", 3], "seed"),
+                            (["--batch", 4], "batch"), (["--seed", 3], "seed"),
                             (["--weight-decay", "0"], "weight-decay"), (["--eps", "1e-6"], "eps"),
                             (["--warmup-steps", 2], "warmup-steps"), (["--beta1", "0.8"], "beta1")):
             self.run_plan(self.plan(*flags), "--resume", self.save, steps=9, code=1, says=f"\n  {name} ")
+
+    def test_another_optimizer_is_no_change_that_can_be_allowed(self):
+        adamw, sgd = self.plan(), self.plan("--optimizer", "sgd")
+        for before, after in ((adamw, sgd), (sgd, adamw)):
+            shutil.rmtree(self.save, ignore_errors=True)
+            self.metrics.unlink(missing_ok=True)
+            self.run_plan(before, steps=3)
+            for allow in ([], ["--allow-changes", "optimizer"]):
+                text = self.run_plan(after, "--resume", self.save, *allow, code=1, says="another optimizer")
+                self.assertIn("\n  optimizer ", text)
+                self.assertNotIn("by --allow-changes", text)
+            weights = text.split("--weights ")[1].split()[0]
+            self.run_plan(after, "--weights", weights, steps=1, save=False)
 
     def test_a_checkpoint_of_before_goes_on_with_a_note(self):
         self.run_plan(self.plan(), steps=3)
