@@ -227,7 +227,7 @@ namespace {
 absl::Status CheckPrompt(const RunOptions& o) {
   BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR or --weights MODEL.gguf"));
   BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty() || !o.prompt_tokens.empty(),
-                                  "generation needs --prompt TEXT, which is not empty, or --prompt-tokens 1,2,3"));
+                                  "generation needs --prompt TEXT or --prompt-tokens 1,2,3"));
   return Require(o.prompt.empty() || o.prompt_tokens.empty(),
                  "--prompt and --prompt-tokens both say what to continue; give one of them");
 }

@@ -36,7 +36,7 @@ std::string HostName() {
 }
 
 // Whether `path` has `line`. A network file system may show a file a little later.
-bool HasLine(const std::string& path, const std::string& line) {
+bool ShowsLine(const std::string& path, const std::string& line) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     if (FirstLineOf(path) == line) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -157,7 +157,7 @@ absl::Status SaveDirectory::CheckShared(const std::string& path, const Run& run,
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? WriteFileAtomically(probe, absl::StrCat(run.id, "\n"))
                                                                 : absl::OkStatus()));
   const absl::Status seen = agreement.AllOkAfter("looking for the save directory", [&] {
-    if (HasLine(probe, run.id)) return absl::OkStatus();
+    if (ShowsLine(probe, run.id)) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("'", path, "' on ", HostName(),
                                                       " lacks the file that rank 0 wrote there; save into a directory "
                                                       "that all ranks share"));

@@ -393,8 +393,7 @@ class BadInput(tools.ToolTest):
         refuse(("the 9 microbatches", "use --microbatches 6, or --batch 9"), "--microbatches", 9)
         pipeline = ["--mesh", "pp=2", "--microbatches", 3, "--schedule"]
         refuse(("3 stages", "has 2 layers", "nearest valid number of ranks along \"pp\" is 2"), "--mesh", "pp=3")
-        refuse(("needs a multiple of 2 microbatches", "use --microbatches 2 or 6, or --schedule breadth_first:2"), *pipeline,
-               "interleaved:2")
+        refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "interleaved:2")
         refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "breadth_first:2")
         refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
         refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
@@ -688,7 +687,7 @@ graph.entry generate @g [@f] repeat [1]
         run = ["bowline-run", plan, "--weights", tools.MODELS / MODEL]
         text = [*run, "--prompt", "A", "--max-new-tokens", 2]
         self.refuse("--weights DIR", "bowline-run", plan, "--prompt", "A", "--max-new-tokens", 2)
-        self.refuse("--prompt TEXT, which is not empty", *run, "--prompt", "", "--max-new-tokens", 2)
+        self.refuse("--prompt has an empty value", *run, "--prompt", "", "--max-new-tokens", 2)
         for flag, values in (("--max-new-tokens", ("0", "-1", "many")), ("--temperature", ("-1", "nan", "inf", "hot")),
                              ("--seed", ("-1", "x", "18446744073709551616"))):
             given = text[:-2] if flag == "--max-new-tokens" else text
