@@ -1,5 +1,7 @@
 #include "runtime/train/file_metadata.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/sha256.h"
@@ -11,6 +13,11 @@ namespace {
 std::string StateDigest(TrainerState state) {
   state.run.clear();
   state.plan.clear();
+  // Keys sorted, as reading it leaves them.
+  if (!state.recipe.empty()) {
+    state.recipe = nlohmann::json::parse(state.recipe, nullptr, /*allow_exceptions=*/false)
+                       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
   return ToHex(Sha256Of(TrainerStateToJson(state))).substr(0, 16);
 }
 
@@ -33,7 +40,9 @@ absl::Status CheckFileMetadata(const std::string& path, const std::map<std::stri
     const auto found = metadata.find(key);
     return found == metadata.end() ? "none" : absl::CHexEscape(found->second.substr(0, 64));
   };
-  const auto says = [&](const char* key, const std::string& value) { return metadata.contains(key) && of(key) != value; };
+  const auto says = [&](const char* key, const std::string& value) {
+    return metadata.contains(key) && of(key) != value;
+  };
   const std::string step = absl::StrCat(state.step);
   if (rank.has_value() && (of("rank") != absl::StrCat(*rank) || of("step") != step)) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' was saved by rank ", of("rank"), " at step ",
@@ -41,8 +50,8 @@ absl::Status CheckFileMetadata(const std::string& path, const std::map<std::stri
                                                    "; the checkpoint is damaged, load another"));
   }
   if (says("step", step)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' was saved at step ", of("step"), ", not at step ", step,
-                                                   "; the checkpoint is damaged, load another"));
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' was saved at step ", of("step"), ", not at step ",
+                                                   step, "; the checkpoint is damaged, load another"));
   }
   // A state without the name of its run is one of before, or was made such by hand.
   if (state.run.empty()) return absl::OkStatus();
@@ -52,8 +61,9 @@ absl::Status CheckFileMetadata(const std::string& path, const std::map<std::stri
   }
   if (says("state", StateDigest(state))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", path, "' was saved with other settings or data than trainer_state.json beside it says: one "
-                                "of both is of another run, or was changed; the checkpoint is damaged, load another"));
+        absl::StrCat("'", path,
+                     "' was saved with other settings or data than trainer_state.json beside it says: one "
+                     "of both is of another run, or was changed; the checkpoint is damaged, load another"));
   }
   return absl::OkStatus();
 }

@@ -14,8 +14,8 @@
 namespace bowline {
 
 // "step", and "state", a digest of what trainer_state.json says of step, data and settings; of a file of a rank, which
-// `rank` gives, also "rank", and "run" where the run has a name. Whole files lack the name of the run: with equal states
-// runs save equal bytes.
+// `rank` gives, also "rank", and "run" where the run has a name. Whole files lack the name of the run: with equal
+// states runs save equal bytes.
 std::map<std::string, std::string> FileMetadata(const TrainerState& state, std::optional<int64_t> rank);
 
 // kInvalidArgument, naming the file and the difference, where a file was not saved with `state` by `rank`. A file of

@@ -121,13 +121,15 @@ TEST_F(CheckpointBadInputTest, FilesOfAnotherCheckpoint) {
     EXPECT_TRUE(SaveCheckpoint(directory_ / name, state, model_.Tensors(), "").ok());
     return directory_ / name + "/" + CheckpointName(state.step);
   };
-  const TrainerState state = {.step = 7, .next_draw = 14, .batch = 2, .run = "a"};
+  const TrainerState state = {
+      .step = 7, .next_draw = 14, .batch = 2, .run = "a", .recipe = R"({"lr":1e-3,"beta1":0.9})"};
   TrainerState shuffled = state, drawn = state;
   shuffled.order = DataOrder::kShuffle;
   shuffled.run = "b";
   drawn.next_draw = 9;
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
     const std::string path = save("a", state);
+    EXPECT_TRUE(Checkpoint::Open(path)->Load(model_.Tensors()).ok());
     const auto error_with = [&](const std::string& other, const std::string& name) {
       std::filesystem::copy_file(other + "/" + name, path + "/" + name,
                                  std::filesystem::copy_options::overwrite_existing);
