@@ -22,9 +22,11 @@
 #include "runtime/train/dataset_group.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
+#include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
 #include "runtime/train/non_finite.h"
 #include "runtime/train/save_directory.h"
+#include "runtime/train/stored_part.h"
 #include "runtime/train/token_scan.h"
 #include "runtime/train/train_loop.h"
 #include "runtime/train/trainer.h"
@@ -107,6 +109,21 @@ absl::StatusOr<DataOrder> ChooseOrder(const RunOptions& options, const std::opti
   return checkpoint.has_value() ? checkpoint->state().order : DataOrder::kSequential;
 }
 
+// Resumes a checkpoint whose values are finite, or are let through by --allow-non-finite.
+absl::Status ResumeFinite(const RunOptions& options, const Checkpoint& checkpoint, Trainer& trainer,
+                          Agreement& agreement, TrainConsole& console) {
+  FiniteCheck check(options.allow_non_finite);
+  const absl::Status resumed = agreement.AllOkAfter(
+      "loading a checkpoint", [&] { return trainer.Resume(checkpoint, options.allow_changes, &check); });
+  if (IsNotFinite(resumed)) {
+    return NotFiniteError(absl::StrCat(resumed.message(),
+                                       "; it was saved so. Resume from a checkpoint before it, or look on with "
+                                       "--allow-non-finite"));
+  }
+  if (!check.found().empty()) console.OnNote(absl::StrCat("'", checkpoint.path(), "': ", check.found()));
+  return resumed;
+}
+
 // Parameters and optimizer state as the run begins with them.
 absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                           Agreement& agreement, TrainConsole& console) {
@@ -114,8 +131,12 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   trainer.SetRun(std::move(run));
   trainer.SetSavedType(*ElementTypeFromName(options.save_dtype));
   if (checkpoint.has_value()) {
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading a checkpoint",
-                                                 [&] { return trainer.Resume(*checkpoint, options.allow_changes); }));
+    BOWLINE_RETURN_IF_ERROR(ResumeFinite(options, *checkpoint, trainer, agreement, console));
+    if (LacksConfig(trainer.session().plan(), checkpoint->path())) {
+      Note(options, absl::StrCat("'", checkpoint->path(),
+                                 "' has no config.json; that its model is the plan's was compared by the names and "
+                                 "shapes of tensors alone"));
+    }
     if (checkpoint->state().recipe.empty()) {
       Note(options, absl::StrCat("'", checkpoint->path(),
                                  "' does not say with which settings it was trained; those of the plan are used"));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "runtime/base/convert_elements.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors.h"
+#include "runtime/train/non_finite.h"
+#include "runtime/train/stored_part.h"
 #include "runtime/train/stored_tensors.h"
 
 namespace bowline {
@@ -76,6 +79,57 @@ const StoredTensors::Tensor* FindExact(const StoredTensors& optimizer, const Che
   if (tensor.role != CheckpointRole::kParameter || !tensor.is_saved) return nullptr;
   const StoredTensors::Tensor* exact = optimizer.Find(absl::StrCat(kExactPrefix, tensor.key));
   return exact != nullptr && exact->type == tensor.type && exact->shape == tensor.shape ? exact : nullptr;
+}
+
+// kInvalidArgument, naming the element, when a part of the parameter `key` is not what that of `exact` rounds to.
+absl::Status CheckRounded(StoredTensors& parameters, StoredTensors& optimizer, const StoredTensors::Tensor& exact,
+                          const std::string& key, const ShardedTensor& sharded, int64_t rank) {
+  const StoredTensors::Tensor* rounded = parameters.Find(key);
+  const auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("'", parameters.path(), "': ", what, " of '", key, "' is not what '",
+                                                   exact.key, "' in '", optimizer.path(),
+                                                   "' rounds to; one of both was changed, or is of another checkpoint. "
+                                                   "Resume from another one, or begin a new run "
+                                                   "from these parameters with --weights"));
+  };
+  if (rounded == nullptr) return absl::OkStatus();  // MatchRole says so
+  if (rounded->shape != exact.shape || !CanConvert(exact.type, rounded->type)) return error("the type or shape");
+  constexpr size_t kMostElements = size_t{1} << 16;
+  const size_t from_size = SizeOf(exact.type), to_size = SizeOf(rounded->type);
+  std::vector<uint8_t> converted(kMostElements * to_size);
+  return sharded.memory().ForEachRun(sharded.MemoryPlace(rank), [&](TensorDivision::Run run) -> absl::Status {
+    while (run.count > 0) {
+      BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> from, optimizer.BytesFrom(exact, run.global));
+      BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> to, parameters.BytesFrom(*rounded, run.global));
+      const size_t count =
+          std::min({from.size() / from_size, to.size() / to_size, static_cast<size_t>(run.count), kMostElements});
+      Convert(exact.type, from.first(count * from_size), rounded->type, converted.data());
+      if (std::memcmp(converted.data(), to.data(), count * to_size) != 0) {
+        const auto end = converted.begin() + static_cast<std::ptrdiff_t>(count * to_size);
+        const auto first =
+            static_cast<size_t>(std::mismatch(converted.begin(), end, to.begin()).first - converted.begin());
+        return error(
+            absl::StrCat("element ", DescribeElement(run.global + static_cast<int64_t>(first / to_size), exact.shape)));
+      }
+      run.global += static_cast<int64_t>(count);
+      run.count -= static_cast<int64_t>(count);
+    }
+    return absl::OkStatus();
+  });
+}
+
+// Looks at what ReadPart reads into the memory of a place.
+PieceVisitor VisitFinite(const CheckpointTensor& tensor, const TensorDivision& memory, int64_t place,
+                         FiniteCheck& check) {
+  return [&tensor, &memory, place, &check](absl::Span<const uint8_t> bytes, int64_t local) -> absl::Status {
+    const std::optional<size_t> first = FirstNonFinite(tensor.type, bytes);
+    if (!first.has_value()) return absl::OkStatus();
+    const int64_t element = local + static_cast<int64_t>(*first);
+    return memory.ForEachRun(place, [&](const TensorDivision::Run& run) -> absl::Status {
+      if (element < run.local || element >= run.local + run.count) return absl::OkStatus();
+      return check.Visit(tensor, run.global + element - run.local, bytes.subspan(*first * SizeOf(tensor.type)));
+    });
+  };
 }
 
 // Checks the tensors of one role against what is stored, both ways, but for those of `elsewhere`, sorted keys.
@@ -182,7 +236,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
 }
 
 absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,
-                              absl::FunctionRef<absl::Status()> begin) const {
+                              absl::FunctionRef<absl::Status()> begin, FiniteCheck* check) const {
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> parameters,
                            OpenStoredTensors(path_, CheckpointRole::kParameter));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> optimizer,
@@ -195,6 +249,7 @@ absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const 
     exact_keys.insert(tensor.key);
     if (tensor.memory == nullptr) continue;
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, tensor.shape, tensor.sharding));
+    BOWLINE_RETURN_IF_ERROR(CheckRounded(*parameters, *optimizer, *found, tensor.key, sharded, self.rank));
     exact.push_back({&tensor, found, std::move(sharded)});
   }
   std::vector<std::pair<std::unique_ptr<StoredTensors>, std::vector<Match>>> roles;
@@ -214,7 +269,10 @@ absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const 
   BOWLINE_RETURN_IF_ERROR(begin());
   for (const auto& [stored, matches] : roles) {
     for (const auto& [tensor, source, sharded] : matches) {
-      BOWLINE_RETURN_IF_ERROR(ReadPart(*stored, *source, sharded, self.rank, tensor->type, *tensor->memory));
+      const bool looks = check != nullptr && tensor->is_saved;
+      BOWLINE_RETURN_IF_ERROR(
+          ReadPart(*stored, *source, sharded, self.rank, tensor->type, *tensor->memory,
+                   looks ? VisitFinite(*tensor, sharded.memory(), sharded.MemoryPlace(self.rank), *check) : nullptr));
     }
   }
   return absl::OkStatus();

@@ -39,6 +39,8 @@
 
 namespace bowline {
 
+class FiniteCheck;  // stored_part.h
+
 enum class CheckpointRole {
   kParameter,  // a weight, which goes into model.safetensors
   kOptimizer,  // anything else that is saved, which goes into optimizer.safetensors
@@ -93,9 +95,11 @@ class Checkpoint {
   // checkpoint, has another type or shape there, or is there but not in `tensors`; a parameter that is stored rounded
   // is read from the optimizer's tensor with its bits; kInvalidArgument or kDataLoss when its files are damaged. A
   // tensor that is not saved is rounded to its own type. `begin` runs right before memory is touched; its error ends
-  // the loading.
+  // the loading. kInvalidArgument, naming tensor and element, before that when a parameter that is stored rounded is
+  // not what its bits round to: one of the two files was changed. `check`, which may be null, looks at all values that
+  // were saved; its error ends the loading, with some memory written.
   absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {},
-                    absl::FunctionRef<absl::Status()> begin = absl::OkStatus) const;
+                    absl::FunctionRef<absl::Status()> begin = absl::OkStatus, FiniteCheck* check = nullptr) const;
 
  private:
   Checkpoint(std::string path, TrainerState state) : path_(std::move(path)), state_(std::move(state)) {}

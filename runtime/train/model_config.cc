@@ -135,6 +135,11 @@ absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& pl
   return differences;
 }
 
+bool LacksConfig(const fbs::Plan& plan, const std::string& directory) {
+  std::error_code ignored;
+  return !AttachedConfig(plan).empty() && !std::filesystem::exists(absl::StrCat(directory, "/config.json"), ignored);
+}
+
 absl::Status RequireSameConfig(const fbs::Plan& plan, absl::string_view plan_name, const std::string& directory) {
   BOWLINE_ASSIGN_OR_RETURN(const std::vector<std::string> differences, DifferencesOfConfig(plan, directory));
   if (differences.empty()) return absl::OkStatus();

@@ -17,6 +17,9 @@ namespace bowline {
 // kInvalidArgument where one is no JSON object.
 absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory);
 
+// Whether the plan has a config.json and `directory` none that could be compared with it.
+bool LacksConfig(const fbs::Plan& plan, const std::string& directory);
+
 // kFailedPrecondition naming the file, the plan and every such difference.
 absl::Status RequireSameConfig(const fbs::Plan& plan, absl::string_view plan_name, const std::string& directory);
 

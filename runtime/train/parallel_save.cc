@@ -58,7 +58,7 @@ absl::StatusOr<uint64_t> ParallelSave::bytes() const {
 }
 
 absl::Status ParallelSave::Write() {
-  BOWLINE_RETURN_IF_ERROR(WriteParts(staging_, step(), parts_, content_.self, &check_));
+  BOWLINE_RETURN_IF_ERROR(WriteParts(staging_, content_.state, parts_, content_.self, &check_));
   if (!writer_.has_value()) return absl::OkStatus();
   if (content_.self.mesh.ranks() > 1) {
     BOWLINE_RETURN_IF_ERROR(writer_->WriteIndex(step(), content_.self.mesh, content_.tensors));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -10,14 +11,12 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors_writer.h"
+#include "runtime/train/file_metadata.h"
 #include "runtime/train/shard_index.h"
 #include "runtime/train/stored_tensors.h"
 
 namespace bowline {
 namespace {
-
-// What Hugging Face's loader insists on.
-std::map<std::string, std::string> Metadata() { return {{"format", "pt"}}; }
 
 // Gathers runs, which may be as short as an element, into writes.
 class Gatherer {
@@ -68,15 +67,15 @@ absl::Status WriteFileOfRole(const std::string& path, CheckpointRole role, absl:
   return gatherer.Finish();
 }
 
-absl::Status ExportRole(const std::string& checkpoint, CheckpointRole role, const std::string& output) {
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<StoredTensors> stored, OpenStoredTensors(checkpoint, role));
+absl::Status ExportRole(const Checkpoint& checkpoint, CheckpointRole role, const std::string& output) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<StoredTensors> stored, OpenStoredTensors(checkpoint.path(), role));
   std::vector<SafetensorsSpec> specs;
   for (const StoredTensors::Tensor& tensor : stored->tensors()) {
     specs.push_back({tensor.key, tensor.type, tensor.shape});
   }
-  BOWLINE_ASSIGN_OR_RETURN(
-      SafetensorsWriter writer,
-      SafetensorsWriter::Create(absl::StrCat(output, "/", WholeFileName(role)), std::move(specs), Metadata()));
+  BOWLINE_ASSIGN_OR_RETURN(SafetensorsWriter writer,
+                           SafetensorsWriter::Create(absl::StrCat(output, "/", WholeFileName(role)), std::move(specs),
+                                                     FileMetadata(checkpoint.state(), std::nullopt)));
   Gatherer gatherer(writer);
   for (const SafetensorsSpec& spec : writer.order()) {
     const StoredTensors::Tensor& tensor = *stored->Find(spec.name);
@@ -124,7 +123,7 @@ absl::StatusOr<std::string> CheckpointWriter::Commit() {
   return target_.path();
 }
 
-absl::Status WriteParts(const std::string& staging_path, int64_t step, absl::Span<const StoredPart> parts,
+absl::Status WriteParts(const std::string& staging_path, const TrainerState& state, absl::Span<const StoredPart> parts,
                         const RankInMesh& self, FiniteCheck* check) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(staging_path, ignored)) {
@@ -135,7 +134,8 @@ absl::Status WriteParts(const std::string& staging_path, int64_t step, absl::Spa
   for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
     const std::string name = alone ? std::string(WholeFileName(role)) : ShardFileName(role, self.rank);
     BOWLINE_RETURN_IF_ERROR(WriteFileOfRole(absl::StrCat(staging_path, "/", name), role, parts,
-                                            alone ? Metadata() : ShardMetadata(step, self.rank), check));
+                                            FileMetadata(state, alone ? std::nullopt : std::optional(self.rank)),
+                                            check));
   }
   return absl::OkStatus();
 }
@@ -145,7 +145,7 @@ absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const T
   const auto save = [&]() -> absl::StatusOr<std::string> {
     BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Begin(directory, state.step));
     BOWLINE_ASSIGN_OR_RETURN(const std::vector<StoredPart> parts, StoredParts(tensors, {}));
-    BOWLINE_RETURN_IF_ERROR(WriteParts(writer.staging_path(), state.step, parts, {}, /*check=*/nullptr));
+    BOWLINE_RETURN_IF_ERROR(WriteParts(writer.staging_path(), state, parts, {}, /*check=*/nullptr));
     BOWLINE_RETURN_IF_ERROR(writer.WriteState(state, config_json));
     return writer.Commit();
   };
@@ -161,10 +161,10 @@ absl::Status ExportCheckpoint(const Checkpoint& checkpoint, const std::string& o
   }
   BOWLINE_ASSIGN_OR_RETURN(AtomicDirectory target, AtomicDirectory::Create(output));
   const std::string& staging = target.staging_path();
-  BOWLINE_RETURN_IF_ERROR(ExportRole(checkpoint.path(), CheckpointRole::kParameter, staging));
+  BOWLINE_RETURN_IF_ERROR(ExportRole(checkpoint, CheckpointRole::kParameter, staging));
   BOWLINE_RETURN_IF_ERROR(CopyFile(checkpoint.path(), staging, "config.json"));
   if (with_training) {
-    BOWLINE_RETURN_IF_ERROR(ExportRole(checkpoint.path(), CheckpointRole::kOptimizer, staging));
+    BOWLINE_RETURN_IF_ERROR(ExportRole(checkpoint, CheckpointRole::kOptimizer, staging));
     BOWLINE_RETURN_IF_ERROR(CopyFile(checkpoint.path(), staging, kStateFile));
   }
   return target.Commit();

@@ -44,8 +44,8 @@ class CheckpointWriter {
 };
 
 // Writes what this rank stores, as StoredParts gives it, into its files in `staging_path`, synced: the whole files of a
-// rank alone, or files that contain the rank and the step. `check` looks at all values; it may be null.
-absl::Status WriteParts(const std::string& staging_path, int64_t step, absl::Span<const StoredPart> parts,
+// rank alone, or files of the rank, with their FileMetadata. `check` looks at all values; it may be null.
+absl::Status WriteParts(const std::string& staging_path, const TrainerState& state, absl::Span<const StoredPart> parts,
                         const RankInMesh& self, FiniteCheck* check);
 
 // Writes whole tensors of any checkpoint as SaveCheckpoint of one rank would, in little memory: with equal values, the

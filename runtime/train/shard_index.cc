@@ -189,10 +189,6 @@ std::string ShardFileName(CheckpointRole role, int64_t rank) {
   return absl::StrFormat("%s.rank-%05d.safetensors", SectionOf(role), rank);
 }
 
-std::map<std::string, std::string> ShardMetadata(int64_t step, int64_t rank) {
-  return {{"format", "pt"}, {"rank", absl::StrCat(rank)}, {"step", absl::StrCat(step)}};
-}
-
 std::string ShardIndexToJson(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors) {
   ordered_json root;
   root["version"] = kVersion;

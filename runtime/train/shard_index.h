@@ -21,7 +21,6 @@
 // number of ranks no more than that of a plan.
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -38,8 +37,6 @@ inline constexpr absl::string_view kShardIndexFile = "shards.json";
 
 // The file of a rank, in the directory of the index: "parameters.rank-00003.safetensors".
 std::string ShardFileName(CheckpointRole role, int64_t rank);
-// The metadata of such a file, by which a file of another rank or step is noticed.
-std::map<std::string, std::string> ShardMetadata(int64_t step, int64_t rank);
 
 struct ShardIndex {
   struct Tensor {

@@ -8,10 +8,7 @@
 #include "runtime/train/non_finite.h"
 
 namespace bowline {
-namespace {
-
-// "[12, 3]", the indices of element `number` of a row-major tensor; the number of a tensor without dimensions.
-std::string DescribePlace(int64_t number, absl::Span<const int64_t> shape) {
+std::string DescribeElement(int64_t number, absl::Span<const int64_t> shape) {
   std::vector<int64_t> indices(shape.size());
   for (size_t d = shape.size(); d > 0; --d) {
     indices[d - 1] = number % shape[d - 1];
@@ -20,15 +17,13 @@ std::string DescribePlace(int64_t number, absl::Span<const int64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(indices, ", "), "]");
 }
 
-}  // namespace
-
 absl::Status FiniteCheck::Visit(const CheckpointTensor& tensor, int64_t global, absl::Span<const uint8_t> bytes) {
   if (!found_.empty()) return absl::OkStatus();
   const std::optional<size_t> first = FirstNonFinite(tensor.type, bytes);
   if (!first.has_value()) return absl::OkStatus();
   std::string what = absl::StrCat(
       tensor.role == CheckpointRole::kParameter ? "the parameter '" : "the optimizer's state '", tensor.key,
-      "' is not finite from element ", DescribePlace(global + static_cast<int64_t>(*first), tensor.shape), " on");
+      "' is not finite from element ", DescribeElement(global + static_cast<int64_t>(*first), tensor.shape), " on");
   if (!allows_) return NotFiniteError(what);
   found_ = std::move(what);
   return absl::OkStatus();

@@ -17,6 +17,9 @@
 
 namespace bowline {
 
+// "[12, 3]", the indices of element `number` of a row-major tensor.
+std::string DescribeElement(int64_t number, absl::Span<const int64_t> shape);
+
 // Looks for values that are not finite in the bytes that a save copies or writes.
 class FiniteCheck {
  public:

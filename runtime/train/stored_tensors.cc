@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "runtime/base/convert_elements.h"
 #include "runtime/base/gguf_model.h"
 #include "runtime/base/safetensors.h"
+#include "runtime/train/file_metadata.h"
 #include "runtime/train/gguf_tensors.h"
 #include "runtime/train/shard_index.h"
 
@@ -56,11 +58,11 @@ constexpr size_t kMaxOpenFiles = 4096;
 // Tensors whose parts are in the files of the ranks that saved them.
 class TensorsOfRanks : public StoredTensors {
  public:
-  TensorsOfRanks(std::string directory, CheckpointRole role, ShardIndex index)
+  TensorsOfRanks(std::string directory, CheckpointRole role, ShardIndex index, TrainerState state)
       : StoredTensors(absl::StrCat(directory, "/", kShardIndexFile)),
         directory_(std::move(directory)),
         role_(role),
-        step_(index.step) {
+        state_(std::move(state)) {
     // The index is sorted, for that is how objects of JSON are read.
     for (ShardIndex::Tensor& tensor : index.tensors) {
       if (tensor.role != role) continue;
@@ -116,15 +118,7 @@ class TensorsOfRanks : public StoredTensors {
     if (file == nullptr) {
       BOWLINE_ASSIGN_OR_RETURN(SafetensorsFile opened,
                                SafetensorsFile::Open(absl::StrCat(directory_, "/", ShardFileName(role_, rank))));
-      if (opened.metadata() != ShardMetadata(step_, rank)) {
-        const auto of = [&](const char* key) -> std::string {
-          const auto found = opened.metadata().find(key);
-          return found == opened.metadata().end() ? "none" : found->second;
-        };
-        return absl::InvalidArgumentError(absl::StrCat("'", opened.path(), "' was saved by rank ", of("rank"),
-                                                       " at step ", of("step"), ", not by rank ", rank, " at step ",
-                                                       step_, "; the checkpoint is damaged, load another"));
-      }
+      BOWLINE_RETURN_IF_ERROR(CheckFileMetadata(opened.path(), opened.metadata(), state_, rank));
       file = std::make_unique<SafetensorsFile>(std::move(opened));
     }
     return file.get();
@@ -132,7 +126,7 @@ class TensorsOfRanks : public StoredTensors {
 
   const std::string directory_;
   const CheckpointRole role_;
-  const int64_t step_;
+  const TrainerState state_;
   std::vector<ShardedTensor> sharded_;
   std::map<int64_t, std::unique_ptr<SafetensorsFile>> files_;  // by rank
   const Tensor* current_ = nullptr;
@@ -153,12 +147,26 @@ const StoredTensors::Tensor* StoredTensors::Find(absl::string_view key) const {
 }
 
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::string& checkpoint, CheckpointRole role) {
+  std::optional<TrainerState> state;
+  if (Exists(checkpoint, kStateFile)) {
+    BOWLINE_ASSIGN_OR_RETURN(state, ReadTrainerState(absl::StrCat(checkpoint, "/", kStateFile)));
+  }
   if (Exists(checkpoint, kShardIndexFile)) {
     BOWLINE_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(absl::StrCat(checkpoint, "/", kShardIndexFile)));
-    return std::make_unique<TensorsOfRanks>(checkpoint, role, std::move(index));
+    // Weights alone may be there without it.
+    if (!state.has_value()) state = TrainerState{.step = index.step};
+    if (state->step != index.step) {
+      return absl::InvalidArgumentError(absl::StrCat("'", checkpoint, "/", kShardIndexFile, "' is of step ", index.step,
+                                                     ", and ", kStateFile, " of step ", state->step,
+                                                     "; the checkpoint is damaged, load another"));
+    }
+    return std::make_unique<TensorsOfRanks>(checkpoint, role, std::move(index), *std::move(state));
   }
   BOWLINE_ASSIGN_OR_RETURN(SafetensorsFile file,
                            SafetensorsFile::Open(absl::StrCat(checkpoint, "/", WholeFileName(role))));
+  if (state.has_value()) {
+    BOWLINE_RETURN_IF_ERROR(CheckFileMetadata(file.path(), file.metadata(), *state, /*rank=*/std::nullopt));
+  }
   return std::make_unique<WholeTensors>(std::move(file));
 }
 
@@ -203,7 +211,7 @@ absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, co
 }
 
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, ElementType type, TensorMemory& memory) {
+                      int64_t rank, ElementType type, TensorMemory& memory, const PieceVisitor& look) {
   const TensorDivision& division = sharded.memory();
   const size_t from_size = SizeOf(tensor.type), to_size = SizeOf(type);
   TensorWriter writer(memory);
@@ -216,6 +224,8 @@ absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor
       ForEachPiece(stored, tensor, sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) -> absl::Status {
         while (!bytes.empty()) {
           const size_t elements = std::min(bytes.size() / from_size, most);
+          // While the processor has them at hand.
+          if (look != nullptr) BOWLINE_RETURN_IF_ERROR(look(bytes.first(elements * from_size), local));
           BOWLINE_ASSIGN_OR_RETURN(uint8_t* const to,
                                    writer.Range(static_cast<uint64_t>(local) * to_size, elements * to_size));
           Convert(tensor.type, bytes.first(elements * from_size), type, to);

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_TRAIN_STORED_TENSORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -79,10 +80,12 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
 absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
                                 const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory);
 
+using PieceVisitor = std::function<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)>;
+
 // Reads a rank's shard of a tensor into `memory`, converted to `type`, for which CanConvert is true; padding becomes
-// zero.
+// zero. `look`, which may be null, sees the bytes of the file as in ForEachPiece; its error ends the reading.
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, ElementType type, TensorMemory& memory);
+                      int64_t rank, ElementType type, TensorMemory& memory, const PieceVisitor& look = nullptr);
 
 }  // namespace bowline
 

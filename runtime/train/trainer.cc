@@ -11,6 +11,7 @@
 #include "runtime/plan/plan_view.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/non_finite.h"
 #include "runtime/train/saved_type.h"
 
 namespace bowline {
@@ -76,7 +77,7 @@ std::vector<std::string> Trainer::SettingNames(const TrainerState& state) const 
   return {names.begin(), names.end()};
 }
 
-absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed) {
+absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed, FiniteCheck* check) {
   const TrainerState& state = checkpoint.state();
   const absl::StatusOr<std::vector<SettingChange>> changes = ChangesSince(state);
   if (!changes.ok()) return Annotate(changes.status(), absl::StrCat("'", checkpoint.path(), "'"));
@@ -89,8 +90,10 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std:
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
   }
   BOWLINE_RETURN_IF_ERROR(RequireSameConfig(session_->plan(), session_->loaded_plan().name(), checkpoint.path()));
-  BOWLINE_RETURN_IF_ERROR(
-      checkpoint.Load(StateTensors(*session_), RankOf(*session_), [this] { return InitializeUnsaved(*session_); }));
+  const absl::Status loaded = checkpoint.Load(
+      StateTensors(*session_), RankOf(*session_), [this] { return InitializeUnsaved(*session_); }, check);
+  if (IsNotFinite(loaded)) return Annotate(loaded, absl::StrCat("'", checkpoint.path(), "'"));
+  BOWLINE_RETURN_IF_ERROR(loaded);
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> counter, ReadStepState(*session_));
   if (counter.has_value() && *counter != state.step) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,

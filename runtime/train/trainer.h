@@ -44,7 +44,9 @@ class Trainer {
   // "batch" and "seq". Those that `allowed` names may differ; then `changes` gives them. Where draws of another order,
   // seed, data set or length of sequences would not go on, they begin anew. kDataLoss when the checkpoint contradicts
   // itself.
-  absl::Status Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed = {});
+  // `check`, which may be null, looks at all saved values.
+  absl::Status Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed = {},
+                      FiniteCheck* check = nullptr);
   const std::vector<SettingChange>& changes() const { return changes_; }
 
   // The random text by which checkpoints name this run; kept by Resume if the checkpoint has one.

@@ -4,7 +4,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/base/json.h"
 
 namespace bowline {
@@ -13,6 +18,28 @@ namespace {
 using nlohmann::json;
 
 constexpr int kStateVersion = 1;
+
+// Of names that go into paths and messages.
+bool IsPlainName(absl::string_view text, absl::string_view others) {
+  constexpr size_t kMaxName = 64;
+  return !text.empty() && text.size() <= kMaxName && std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains(others, c);
+  });
+}
+
+// Of a "recipe", as a clause behind the key; empty if it is one.
+std::string MistakeOfRecipe(const json& recipe) {
+  if (!recipe.is_object()) return "should be an object";
+  for (const auto& [name, value] : recipe.items()) {
+    if (!IsPlainName(name, "-_.")) {
+      return absl::StrCat("has the name \"", absl::CHexEscape(name.substr(0, 64)), "\", which is none of a setting");
+    }
+    if (!value.is_number() && !value.is_string()) {
+      return absl::StrCat("has for \"", name, "\" neither a number nor a text");
+    }
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -26,8 +53,8 @@ std::string TrainerStateToJson(const TrainerState& state) {
   object["data_tokens"] = state.data_tokens;
   object["data_digest"] = state.data_digest;
   object["plan"] = state.plan;
-  object["batch"] = state.batch;
-  object["sequence"] = state.sequence;
+  if (state.batch != 0) object["batch"] = state.batch;
+  if (state.sequence != 0) object["sequence"] = state.sequence;
   if (!state.run.empty()) object["run"] = state.run;
   // As it is: a text that is no JSON is no recipe of a plan, which was checked.
   if (!state.recipe.empty()) object["recipe"] = nlohmann::ordered_json::parse(state.recipe, nullptr, false);
@@ -72,12 +99,22 @@ absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
   BOWLINE_RETURN_IF_ERROR(read_text("plan", &state.plan));
   BOWLINE_RETURN_IF_ERROR(read_text("order", &order));
   // Earlier checkpoints lack these.
-  if (object.contains("batch")) BOWLINE_RETURN_IF_ERROR(read_count("batch", &state.batch));
-  if (object.contains("sequence")) BOWLINE_RETURN_IF_ERROR(read_count("sequence", &state.sequence));
+  for (const auto& [key, value] : {std::pair{"batch", &state.batch}, std::pair{"sequence", &state.sequence}}) {
+    if (!object.contains(key)) continue;
+    BOWLINE_RETURN_IF_ERROR(read_count(key, value));
+    if (*value == 0) return error(key, "should be an integer from 1 on");
+  }
   if (object.contains("data_digest")) BOWLINE_RETURN_IF_ERROR(read_text("data_digest", &state.data_digest));
-  if (object.contains("run")) BOWLINE_RETURN_IF_ERROR(read_text("run", &state.run));
+  if (!IsPlainName(state.data_digest, "") && !state.data_digest.empty()) {
+    return error("data_digest", "should be a digest in letters and digits");
+  }
+  if (object.contains("run")) {
+    BOWLINE_RETURN_IF_ERROR(read_text("run", &state.run));
+    if (!IsPlainName(state.run, "-_")) return error("run", "should be 1 to 64 letters, digits, '-' and '_'");
+  }
   if (const auto recipe = object.find("recipe"); recipe != object.end()) {
-    if (!recipe->is_object()) return error("recipe", "should be an object");
+    const std::string mistake = MistakeOfRecipe(*recipe);
+    if (!mistake.empty()) return error("recipe", mistake);
     state.recipe = recipe->dump(-1, ' ', false, json::error_handler_t::replace);
   }
   if (const auto lines = object.find("unwritten_metrics"); lines != object.end()) {

@@ -46,7 +46,7 @@ def is_running(pid):
 
 def tree_of(folder):
     """The files of a folder into which a run saved, but for who saved, and the name of the run."""
-    return {path.relative_to(folder): re.sub(rb'"run": "\w+"', b"", path.read_bytes())
+    return {path.relative_to(folder): re.sub(rb'"run": ?"\w+"', b"", path.read_bytes())
             for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".lock"}
 
 

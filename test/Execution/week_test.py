@@ -435,6 +435,48 @@ class Week(tools.ToolTest):
                 self.assertEqual(self.latest(), "step-00000006")
                 self.save = self.folder / "s"
 
+    def test_a_checkpoint_that_is_not_finite_is_not_resumed(self):
+        key = "model.embed_tokens.weight"
+        for flags in ([], ["--mesh", "dp=2", "--batch", 2]):
+            with self.subTest(flags=flags):
+                shutil.rmtree(self.save, ignore_errors=True)
+                self.run_plan(self.plan(), steps=2)
+                self.poison(key, VOCABULARY - 1)
+                text = self.run_plan(self.plan(*flags), "--resume", self.save, code=4)
+                self.assertIn(f"{key}' is not finite from element [{VOCABULARY - 1}, 0] on; it was saved so", text)
+                self.assertNotIn("became so", text)
+                self.run_plan(self.plan(*flags), "--resume", self.save, "--allow-non-finite", says="saved all the same")
+
+    def test_a_checkpoint_without_a_config_is_resumed_with_a_note(self):
+        self.run_plan(self.plan(), steps=2)
+        (self.save / self.latest() / "config.json").unlink()
+        self.run_plan(self.plan(), "--resume", self.save, says="has no config.json")
+
+    def test_files_of_another_run_are_refused(self):
+        plan = self.plan("--mesh", "dp=2")
+        self.run_plan(plan, steps=2)
+        first, self.save = self.save, self.folder / "other"
+        self.run_plan(plan, steps=2)
+        for path in (first / "step-00000002").glob("*rank-00001*"):
+            shutil.copy(path, self.save / "step-00000002")
+        self.run_plan(plan, "--resume", self.save, code=1, says="was saved by run")
+        self.run_plan(plan, "--weights", self.save / "step-00000002", save=False, code=1, says="was saved by run")
+        done = tools.start("bowline-data", "export-checkpoint", self.save, "-o", self.folder / "exported")
+        self.assertEqual(done.returncode, 1)
+
+    def test_a_changed_state_is_refused(self):
+        self.run_plan(self.plan(), steps=4)
+        path = self.save / self.latest() / "trainer_state.json"
+        good = self.state()
+        for change in ({"next_draw": 9}, {"batch": 0}, {"sequence": 0}, {"recipe": {"l\x1br": 1}}, {"run": "../../x"},
+                       {"recipe": {**good["recipe"], "lr": 0.5}}):
+            path.write_text(json.dumps({**good, **change}))
+            text = self.run_plan(self.plan(), "--resume", self.save, code=1)
+            self.assertNotIn("\x1b", text)
+            self.assertNotIn("the plan's recipe", text)
+        path.write_text(json.dumps(good))
+        self.run_plan(self.plan(), "--resume", self.save)
+
     def test_an_evaluation_that_is_not_finite_has_the_exit_code_of_training(self):
         self.run_plan(self.plan(), steps=2)
         self.poison("model.embed_tokens.weight", 5)

@@ -4,8 +4,13 @@
 
 #include <csignal>
 #include <cstdio>
+#include <limits>
 
+#include "runtime/base/safetensors_writer.h"
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/non_finite.h"
+#include "runtime/train/saved_type.h"
+#include "runtime/train/stored_part.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
 
@@ -73,6 +78,18 @@ TEST_F(CheckpointBadInputTest, StateIsDamaged) {
   EXPECT_THAT(error_with("\"version\": 1", "\"version\": 1, \"run\": 5"), HasSubstr("\"run\" should be a string"));
   EXPECT_THAT(error_with("\"version\": 1", "\"version\": 1, \"recipe\": [1]"),
               HasSubstr("\"recipe\" should be an object"));
+  const auto error_of = [&](const std::string& member) {
+    return error_with("\"version\": 1", "\"version\": 1, " + member);
+  };
+  for (const std::string& run : {std::string("../../x"), std::string("a\\nb"), std::string(), std::string(65, 'a')}) {
+    EXPECT_THAT(error_of("\"run\": \"" + run + "\""), HasSubstr("\"run\" should be 1 to 64 letters"));
+  }
+  EXPECT_THAT(error_of("\"batch\": 0"), HasSubstr("\"batch\" should be an integer from 1 on"));
+  EXPECT_THAT(error_of("\"sequence\": 0"), HasSubstr("\"sequence\" should be an integer from 1 on"));
+  EXPECT_THAT(error_of("\"recipe\": {\"lr\": [1]}"),
+              HasSubstr("\"recipe\" has for \"lr\" neither a number nor a text"));
+  EXPECT_THAT(error_of("\"recipe\": {\"l\\u001b[2Jr\": 1}"), HasSubstr("\"recipe\" has the name \"l\\x1b[2Jr\""));
+  EXPECT_THAT(error_with("\"data_digest\": \"\"", "\"data_digest\": \"\\n\""), HasSubstr("\"data_digest\" should be"));
   EXPECT_THAT(error_with("\"plan\": \"\"", "\"plan\": 1"), HasSubstr("\"plan\" should be a string"));
   WriteWholeFile(path, good.substr(0, good.size() / 2));
   EXPECT_THAT(OpenError(), HasSubstr("trainer_state.json': not valid JSON"));
@@ -97,6 +114,79 @@ TEST_F(CheckpointBadInputTest, TensorsDoNotFit) {
   tensors = model_.Tensors();
   tensors.pop_back();
   EXPECT_THAT(LoadError(tensors), HasSubstr("tensor 'step' is not in the plan"));
+}
+
+TEST_F(CheckpointBadInputTest, FilesOfAnotherCheckpoint) {
+  const auto save = [&](const char* name, const TrainerState& state) {
+    EXPECT_TRUE(SaveCheckpoint(directory_ / name, state, model_.Tensors(), "").ok());
+    return directory_ / name + "/" + CheckpointName(state.step);
+  };
+  const TrainerState state = {
+      .step = 7, .next_draw = 14, .batch = 2, .run = "a", .recipe = R"({"lr":1e-3,"beta1":0.9})"};
+  TrainerState shuffled = state, drawn = state;
+  shuffled.order = DataOrder::kShuffle;
+  shuffled.run = "b";
+  drawn.next_draw = 9;
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    const std::string path = save("a", state);
+    EXPECT_TRUE(Checkpoint::Open(path)->Load(model_.Tensors()).ok());
+    const auto error_with = [&](const std::string& other, const std::string& name) {
+      std::filesystem::copy_file(other + "/" + name, path + "/" + name,
+                                 std::filesystem::copy_options::overwrite_existing);
+      const absl::Status status = Checkpoint::Open(path)->Load(model_.Tensors());
+      EXPECT_EQ(ExitCode(status), 1);
+      return std::string(status.message());
+    };
+    EXPECT_THAT(error_with(save("b", {.step = 6, .run = "a"}), file),
+                AllOf(HasSubstr(file), HasSubstr("at step 6, not at step 7")));
+    EXPECT_THAT(error_with(save("c", shuffled), file), AllOf(HasSubstr(file), HasSubstr("other settings or data")));
+    // A file that another program wrote says nothing of it.
+    const float weights[1000] = {5};
+    if (std::string(file) == "model.safetensors") {
+      ASSERT_TRUE(WriteSafetensors(path + "/" + file, {{{"model.weight", ElementType::kF32, {250, 4}}, weights}}).ok());
+      TestModel loaded;
+      const absl::Status status = Checkpoint::Open(path)->Load(loaded.Tensors());
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(loaded.weight[0], 5);
+    }
+    save("a", state);
+    EXPECT_THAT(error_with(save("d", drawn), std::string(kStateFile)), HasSubstr("other settings or data"));
+  }
+}
+
+TEST_F(CheckpointBadInputTest, ARoundedParameterThatSomebodyChanged) {
+  const auto rounded = WithRoundedParameters(model_.Tensors(), ElementType::kBF16);
+  ASSERT_TRUE(SaveCheckpoint(directory_.path(), {.step = 7}, rounded, "").ok());
+  ASSERT_TRUE(Checkpoint::Open(directory_.path())->Load(model_.Tensors()).ok());
+  // Of element [240, 1].
+  model_.weight[961] = 0.5F;
+  ASSERT_TRUE(SaveCheckpoint(directory_ / "other", {.step = 7}, rounded, "").ok());
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    const std::string good = ReadWholeFile(checkpoint_ + "/" + file);
+    std::filesystem::copy_file(directory_ / "other/step-00000007/" + file, checkpoint_ + "/" + file,
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_THAT(LoadError(model_.Tensors()),
+                AllOf(HasSubstr("element [240, 1] of 'model.weight' is not what 'exact.model.weight'"),
+                      HasSubstr("--weights")));
+    WriteWholeFile(checkpoint_ + "/" + file, good);
+  }
+}
+
+TEST_F(CheckpointBadInputTest, ValuesThatAreNotFinite) {
+  model_.moment[961] = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(SaveCheckpoint(directory_.path(), {.step = 7}, model_.Tensors(), "").ok());
+  TestModel loaded;
+  FiniteCheck refuses(false), allows(true);
+  const auto load = [&](FiniteCheck* check) {
+    return Checkpoint::Open(directory_.path())->Load(loaded.Tensors(), {}, absl::OkStatus, check);
+  };
+  const absl::Status status = load(&refuses);
+  EXPECT_TRUE(IsNotFinite(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'model.weight.exp_avg' is not finite from element [961] on"));
+  ASSERT_TRUE(load(&allows).ok());
+  EXPECT_EQ(loaded, model_);
+  EXPECT_THAT(allows.found(), HasSubstr("[961]"));
+  EXPECT_TRUE(load(nullptr).ok());
 }
 
 TEST_F(CheckpointBadInputTest, FilesAreDamagedOrMissing) {

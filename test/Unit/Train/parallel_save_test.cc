@@ -140,7 +140,7 @@ TEST(ParallelSaveTest, RanksThatDoNotShareADirectoryAreTold) {
   const RankInMesh self = {MeshOf(2), 1};
   const auto parts = StoredParts(tensors, self);
   ASSERT_TRUE(parts.ok()) << parts.status();
-  const absl::Status status = WriteParts("/nowhere/.step-00000001.tmp-1", 1, *parts, self, nullptr);
+  const absl::Status status = WriteParts("/nowhere/.step-00000001.tmp-1", {.step = 1}, *parts, self, nullptr);
   EXPECT_EQ(ExitCode(status), 1);
   EXPECT_THAT(std::string(status.message()), HasSubstr("a directory that all ranks share"));
 }

@@ -63,18 +63,19 @@ class Ranks {
     });
   }
 
-  void Save(const std::string& directory, int64_t step = 3) {
+  void Save(const std::string& directory, const TrainerState& state = {.step = 3}) {
+    const int64_t step = state.step;
     auto writer = CheckpointWriter::Begin(directory, step);
     ASSERT_TRUE(writer.ok()) << writer.status();
     for (int64_t rank = 0; rank < mesh_.ranks(); ++rank) {
       const std::vector<CheckpointTensor> tensors = Tensors(rank);
       const auto parts = StoredParts(tensors, {mesh_, rank});
       ASSERT_TRUE(parts.ok()) << parts.status();
-      const absl::Status written = WriteParts(writer->staging_path(), step, *parts, {mesh_, rank}, nullptr);
+      const absl::Status written = WriteParts(writer->staging_path(), state, *parts, {mesh_, rank}, nullptr);
       ASSERT_TRUE(written.ok()) << written;
     }
     if (mesh_.ranks() > 1) ASSERT_TRUE(writer->WriteIndex(step, mesh_, Tensors(0)).ok());
-    ASSERT_TRUE(writer->WriteState({.step = step}, "{\"a\": 1}").ok());
+    ASSERT_TRUE(writer->WriteState(state, "{\"a\": 1}").ok());
     ASSERT_TRUE(writer->Commit().ok());
   }
 
@@ -263,13 +264,30 @@ TEST_F(DamagedShardsTest, FilesOfRanks) {
 }
 
 TEST_F(DamagedShardsTest, FilesOfAnotherStep) {
-  ranks_.Save(directory_.path(), 4);
+  ranks_.Save(directory_.path(), {.step = 4});
   std::filesystem::copy_file(directory_ / "step-00000004/parameters.rank-00001.safetensors",
                              path_ + "/parameters.rank-00001.safetensors",
                              std::filesystem::copy_options::overwrite_existing);
   const absl::Status status = ranks_.Load(path_, 5);
   EXPECT_EQ(ExitCode(status), 1);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("rank-00001"), HasSubstr("step 4")));
+}
+
+TEST_F(DamagedShardsTest, FilesOfAnotherRun) {
+  const auto save = [&](const char* name, const char* run) {
+    ranks_.Save(directory_ / name, {.step = 3, .run = run});
+    return directory_ / name + "/step-00000003";
+  };
+  const std::string one = save("a", "a1"), other = save("b", "b2");
+  ASSERT_TRUE(ranks_.Load(one, 5).ok());
+  for (const char* file : {"parameters.rank-00001.safetensors", "trainer_state.json"}) {
+    std::filesystem::copy_file(other + "/" + file, one + "/" + file, std::filesystem::copy_options::overwrite_existing);
+    const absl::Status status = ranks_.Load(one, 5);
+    EXPECT_EQ(ExitCode(status), 1);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("was saved by run"));
+  }
+  const absl::Status exported = ExportCheckpoint(*Checkpoint::Open(one), directory_ / "x", /*with_training=*/false);
+  EXPECT_EQ(ExitCode(exported), 1) << exported;
 }
 
 TEST_F(DamagedShardsTest, MistakesOfTheIndexAreNamed) {
