@@ -129,6 +129,7 @@ class Bench:
     def train(self, plan, link, trace=None):
         """The steps' milliseconds and losses; trace: the events."""
         metrics = self.folder / "metrics.jsonl"
+        metrics.unlink(missing_ok=True)
         command = [self.tools / "bowline-run", plan, "--data", self.options.data, "--steps", self.options.steps,
                    "--metrics", metrics, "--quiet"]
         if link:

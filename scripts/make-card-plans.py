@@ -80,8 +80,9 @@ def make_losses(tools, compiler, bundle, folder, steps):
         call(compiler, model, *flags, *case["flags"], *CARD, "-o", bundle / "plans/losses" / f"{name}.plan")
         own = folder / f"{name}.plan"
         call(tools / "bowline-compile", model, *flags, *without_steps(case["flags"]), "--threads", 1, "-o", own)
-        call(tools / "bowline-run", own, "--data", TEST / "oracle/tokens.bin", "--steps", steps, "--quiet", "--metrics",
-             bundle / "plans/losses" / f"{name}.jsonl")
+        metrics = bundle / "plans/losses" / f"{name}.jsonl"
+        metrics.unlink(missing_ok=True)
+        call(tools / "bowline-run", own, "--data", TEST / "oracle/tokens.bin", "--steps", steps, "--quiet", "--metrics", metrics)
 
 
 def main():

@@ -393,6 +393,25 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   return compileWithStrategy(module, options);
 }
 
+/// \p refused is about the sizes of a step. A strategy that is none for the model, whatever they are, is a mistake that
+/// comes before: what is advised about sizes would be refused for it.
+static absl::Status checkStrategyFirst(const absl::Status &refused, const CompileOptions &options,
+                                       const Strategy &strategy) {
+  const std::optional<StepSizes> least = StepSizeRules(strategy).least(options.seq);
+  const bool areMicrobatchesInFile = strategy.microbatches && !options.strategy.microbatches;
+  if (!least || (areMicrobatchesInFile && least->microbatches != *strategy.microbatches))
+    return refused;
+  CompileOptions tried = options;
+  tried.batch = least->batch;
+  if (!areMicrobatchesInFile && (least->microbatches > 1 || options.strategy.microbatches))
+    tried.strategy.microbatches = least->microbatches;
+  tried.to = std::min(options.to, Phase::Local);
+  tried.timing = false;
+  tried.irPrinting = IrPrinting::None;
+  absl::Status status = compileModel(tried).status();
+  return status.ok() ? refused : status;
+}
+
 /// A Hugging Face directory. The strategy comes first: it says how many sequences a microbatch has.
 static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, const CompileOptions &options) {
   OwningOpRef<ModuleOp> given = ModuleOp::create(UnknownLoc::get(&context));
@@ -400,8 +419,9 @@ static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, cons
     DiagnosticCollector diagnostics(&context);
     BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));
   }
-  BOWLINE_RETURN_IF_ERROR(checkSizes(*given, options, options.batch));
   BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(*given));
+  if (absl::Status status = checkSizes(*given, options, options.batch); !status.ok())
+    return checkStrategyFirst(status, options, strategy);
   std::vector<std::string> remarks;
   BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, importDirectory(context, options, strategy, remarks));
   if (dist::StrategyOp strategy = dist::StrategyOp::of(*given))

@@ -210,6 +210,15 @@ std::optional<StepSizes> StepSizeRules::nearestPair(const StepSizes &sizes) cons
   return std::nullopt;
 }
 
+std::optional<StepSizes> StepSizeRules::least(int64_t seq) const {
+  for (int64_t count = 1, most = mostMicrobatches(); count <= most; ++count) {
+    const StepSizes sizes{count * batchRanks, count, seq};
+    if (checkPipeline(sizes).ok())
+      return allows(sizes) ? std::optional(sizes) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// Another schedule of the same stages with which the sizes go as they are.
 std::optional<std::string> StepSizeRules::otherSchedule(const StepSizes &sizes) const {
   std::optional<ScheduleChoice> other =

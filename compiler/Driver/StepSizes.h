@@ -48,6 +48,10 @@ public:
   /// The same about the length of sequences, which the model limits too, and with sequence parallelism ranks divide.
   absl::Status checkSequence(const StepSizes &sizes) const;
 
+  /// The least sizes that the strategy allows, with the same sequence: a model for which these fail is not for the
+  /// strategy, whatever the batch. Nothing where there are none.
+  std::optional<StepSizes> least(int64_t seq) const;
+
   bool allows(const StepSizes &sizes) const { return check(sizes, {}, /*advises=*/false).ok(); }
 
 private:

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/foreign_file.h"
 
 namespace bowline {
 namespace {
@@ -197,7 +198,8 @@ absl::StatusOr<GgufFile> GgufFile::FromBytes(absl::Span<const uint8_t> bytes, co
 absl::Status GgufFile::Parse() {
   Cursor cursor(path_, bytes_);
   BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> magic, cursor.Take(4, "the magic number"));
-  if (TextOf(magic) != "GGUF") return cursor.Error("does not begin with \"GGUF\"; this is no GGUF file");
+  if (TextOf(magic) != "GGUF")
+    return cursor.Error(absl::StrCat("does not begin with \"GGUF\"; this is no GGUF file", ForeignFormatNote(bytes_)));
   BOWLINE_ASSIGN_OR_RETURN(const uint32_t version, cursor.Number<uint32_t>("the version"));
   if (version != 2 && version != 3) {
     return absl::UnimplementedError(

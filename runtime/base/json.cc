@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/mapped_file.h"
 
 namespace bowline {
@@ -103,7 +104,10 @@ absl::StatusOr<json> ParseJson(absl::string_view text, absl::string_view what, J
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(absl::StrCat(what, ": cannot parse JSON: ", error.what()));
   }
-  return absl::InvalidArgumentError(absl::StrCat(what, ": not valid JSON: ", builder.error()));
+  // What a download left in place of the document.
+  const absl::string_view format = ForeignFormatOf({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": not valid JSON: ", format.empty() ? absl::string_view(builder.error()) : format));
 }
 
 absl::StatusOr<json> ReadJsonFile(const std::string& path, size_t max_bytes, JsonLimits limits) {

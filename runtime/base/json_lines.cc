@@ -1,66 +1,100 @@
 #include "runtime/base/json_lines.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
-#include "absl/strings/string_view.h"
+#include "absl/strings/str_cat.h"
 
 namespace bowline {
 namespace {
 
-// Truncates `file`, whose size is `size`, after its last newline.
-absl::Status DropUnfinishedLine(int file, off_t size, const std::string& path) {
-  char block[4096];
-  off_t end = size;
-  while (end > 0) {
-    const off_t begin = std::max<off_t>(0, end - static_cast<off_t>(sizeof(block)));
-    const ssize_t count = ::pread(file, block, static_cast<size_t>(end - begin), begin);
-    if (count < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read '", path, "'"));
-    const size_t newline = absl::string_view(block, static_cast<size_t>(count)).rfind('\n');
-    if (newline != absl::string_view::npos) {
-      end = begin + static_cast<off_t>(newline) + 1;
-      break;
+constexpr std::chrono::milliseconds kInterval(100);  // of looking at a pipe again
+
+// Opens a pipe for writing alone: who could read it as well would never see that its reader is gone.
+absl::StatusOr<FileDescriptor> OpenPipe(const std::string& path, const JsonLinesWriter::PipeHooks& hooks) {
+  for (int attempt = 0;; ++attempt) {
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    if (file.valid()) return file;
+    // Nobody reads it yet. A pipe without a name, such as that of /dev/stdout, opens in any case.
+    if (errno != ENXIO) return ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+    if (attempt == 10 && hooks.note != nullptr) {
+      hooks.note(absl::StrCat("waiting for a program that reads the pipe '", path, "'"));
     }
-    end = begin;
+    std::this_thread::sleep_for(kInterval);
   }
-  if (end != size && ::ftruncate(file, end) != 0) {
-    return ErrnoToStatus(errno, absl::StrCat("cannot cut the unfinished last line of '", path, "'"));
-  }
-  return absl::OkStatus();
+}
+
+absl::StatusOr<FileDescriptor> OpenFile(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.valid()) return ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  return file;
 }
 
 }  // namespace
 
-absl::StatusOr<JsonLinesWriter> JsonLinesWriter::Open(const std::string& path, Mode mode) {
-  const bool append = mode == Mode::kAppend;
-  const std::string what = absl::StrCat("cannot write '", path, "'");
-  // Reading back is for kAppend alone; a pipe or terminal may be open for writing only.
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666));
-  if (!file.valid() && (errno == EACCES || errno == ENXIO)) {
-    file = FileDescriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC)));
+absl::StatusOr<JsonLinesWriter> JsonLinesWriter::Open(const std::string& path, PipeHooks hooks) {
+  struct stat info = {};
+  const bool is_pipe = ::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+  BOWLINE_ASSIGN_OR_RETURN(FileDescriptor file, is_pipe ? OpenPipe(path, hooks) : OpenFile(path));
+  if (::fstat(file.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  JsonLinesWriter writer(path, std::move(file), S_ISREG(info.st_mode), std::move(hooks));
+  if (!writer.is_file_) return writer;
+  // A file system without locks has none of another writer either.
+  if (::flock(writer.file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another run is writing '", path, "'; wait until it ends, or give another name"));
   }
-  if (!file.valid()) return ErrnoToStatus(errno, what);
-  struct stat info;
-  if (::fstat(file.get(), &info) != 0) return ErrnoToStatus(errno, what);
-  if (append && S_ISREG(info.st_mode)) {
-    BOWLINE_RETURN_IF_ERROR(DropUnfinishedLine(file.get(), info.st_size, path));
-  }
-  return JsonLinesWriter(path, std::move(file));
+  return writer;
 }
 
-absl::Status JsonLinesWriter::Write(const nlohmann::ordered_json& object) {
-  std::string line = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  line.push_back('\n');
+std::string JsonLinesWriter::LineOf(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+absl::Status JsonLinesWriter::Cut(uint64_t size) {
+  if (::ftruncate(file_.get(), static_cast<off_t>(size)) == 0) return absl::OkStatus();
+  return ErrnoToStatus(errno, absl::StrCat("cannot cut '", path_, "'"));
+}
+
+absl::Status JsonLinesWriter::WaitForReader() const {
+  // A reader that was only slow when the stop came gets another second.
+  for (int since_stop = 0; since_stop < 10;) {
+    pollfd pipe = {file_.get(), POLLOUT, 0};
+    if (::poll(&pipe, 1, static_cast<int>(kInterval.count())) > 0) return absl::OkStatus();
+    if (hooks_.stops != nullptr && hooks_.stops()) ++since_stop;
+  }
+  return absl::UnavailableError(absl::StrCat("cannot write '", path_, "': its reader takes nothing"));
+}
+
+absl::Status JsonLinesWriter::WriteLine(absl::string_view line) {
   absl::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoToStatus(errno, absl::StrCat("cannot write '", path_, "'"));
-    rest.remove_prefix(static_cast<size_t>(written));
+    if (written >= 0) {
+      rest.remove_prefix(static_cast<size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      BOWLINE_RETURN_IF_ERROR(WaitForReader());
+      continue;
+    }
+    const absl::Status failed = ErrnoToStatus(errno, absl::StrCat("cannot write '", path_, "'"));
+    struct stat info = {};
+    const auto part = static_cast<off_t>(line.size() - rest.size());
+    // Best effort: who goes on with the file cuts half a line off as well.
+    if (is_file_ && part > 0 && ::fstat(file_.get(), &info) == 0) {
+      Cut(static_cast<uint64_t>(info.st_size - part)).IgnoreError();
+    }
+    return failed;
   }
   return absl::OkStatus();
 }

@@ -46,7 +46,7 @@ void MappedFile::SurviveFaults() {
 
 absl::Status MappedFile::CheckRead() const {
   if (lost_ == nullptr || !lost_->load()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
+  return absl::UnavailableError(absl::StrCat(
       "'", path_, "' cannot be read any more: it was made shorter while this command used it, or its disk failed; ",
       "leave files as they are while a command uses them, and start it again"));
 }

@@ -47,7 +47,7 @@ class MappedFile {
   // From now on a page that cannot be read any more is zeros, and no SIGBUS, in commands with ReportMappingFaults. For
   // a reader that asks CheckRead after it has read.
   void SurviveFaults();
-  // kDataLoss, naming the file, when bytes that were read may not have been the file's.
+  // kUnavailable, naming the file, when bytes that were read may not have been the file's.
   absl::Status CheckRead() const;
 
  private:

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/convert_elements.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/json.h"
 
 namespace bowline {
@@ -166,6 +167,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::FromBytes(absl::Span<const uint
 
 absl::Status SafetensorsFile::Parse() {
   const uint64_t file_size = bytes_.size();
+  const absl::string_view format = ForeignFormatOf(bytes_);
+  const bool is_foreign = !format.empty() && format != kSafetensorsFormat;
   if (file_size < kLengthBytes) {
     return absl::DataLossError(absl::StrCat("'", path_, "' has ", file_size,
                                             " bytes; a safetensors file begins with an 8-byte header length; the file "
@@ -173,6 +176,11 @@ absl::Status SafetensorsFile::Parse() {
   }
   uint64_t header_bytes;
   std::memcpy(&header_bytes, bytes_.data(), kLengthBytes);
+  const bool has_header =
+      header_bytes > 0 && header_bytes <= file_size - kLengthBytes && bytes_[kLengthBytes] == uint8_t{'{'};
+  if (is_foreign && !has_header) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path_, "' is no safetensors file; ", format));
+  }
   if (header_bytes > kMaxHeaderBytes) {
     return absl::InvalidArgumentError(absl::StrCat("'", path_, "': header length ", header_bytes,
                                                    " is above the limit ", kMaxHeaderBytes,

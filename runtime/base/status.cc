@@ -12,6 +12,9 @@ absl::StatusCode CodeOf(int error_number) {
     case EFBIG:
     case EDQUOT:
       return absl::StatusCode::kResourceExhausted;
+    // Nor is it a mistake of the user that a reader is gone.
+    case EPIPE:
+      return absl::StatusCode::kUnavailable;
     case ENAMETOOLONG:
     case ELOOP:
     case EINVAL:

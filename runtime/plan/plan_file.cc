@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/schema_hash.h"
 #include "runtime/plan/semantic_verifier.h"
@@ -106,9 +107,9 @@ absl::Status LoadedPlan::Verify() const {
         absl::StrCat(file, ": the plan is damaged: ", how, "; copy it again or compile the model again"));
   };
   if (bytes_.size() < kFileHeaderBytes || !fbs::PlanBufferHasIdentifier(bytes_.data())) {
-    return absl::InvalidArgumentError(absl::StrCat(file, ": not a Bowline plan (", bytes_.size(),
-                                                   " bytes without the identifier '", fbs::PlanIdentifier(),
-                                                   "' at byte 4); give the file that bowline-compile wrote"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": not a Bowline plan (", bytes_.size(), " bytes without the identifier '", fbs::PlanIdentifier(),
+        "' at byte 4); give the file that bowline-compile wrote", ForeignFormatNote(bytes_)));
   }
   if (bytes_.size() > kMaxPlanBytes) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": the file has ", bytes_.size(), " bytes, more than the ",

@@ -56,15 +56,16 @@ of the plan, from which source line, and which rank is the cause.
 
 Metrics have a line per step: {"step":1,"loss":..,"grad_norm":..,"lr":..,"tokens_per_s":..,"step_ms":..}, and one per
 evaluation: {"step":100,"eval_loss":..}. Where the device runs beside the host, a step also has "host_ms": how long the
-host took to issue its commands, which the last line of the run says too. With --resume, lines of steps after the checkpoint are cut off and the file goes
-on from there; the losses are those of a run that never stopped, bit for bit.
+host took to issue its commands, which the last line of the run says too. The first line has "run" too, the name
+of the run, whose file it is: other runs refuse it. With --resume, lines of steps after the checkpoint are cut off and the
+file goes on from there; the losses are those of a run that never stopped, bit for bit. A pipe needs a reader.
 
 The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP finishes the step, saves if there is --save, and ends all ranks, and the
 process that --nproc started them from, with exit code 75; a second one ends the command at once. Before training, and
 where nothing is trained, the first one ends it at once with 75. A run whose last step is done ends with 0.
 
 With --restarts N a failure, such as a rank that died, starts all ranks again, from the latest checkpoint of --save; N counts
-failures in a row without a new checkpoint. A wrong input, numbers that are not finite and a signal end the run.
+failures in a row without a checkpoint of --save-every. A wrong input, numbers that are not finite and a signal end the run.
 
 Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a rank that died), 4 a loss or a state became
 infinite or NaN, 75 stopped by a signal before the last step (EX_TEMPFAIL): the same command with --resume goes on.)";
@@ -108,8 +109,16 @@ std::vector<std::string> Without(absl::Span<const absl::string_view> left_out, i
 }
 
 RestartOptions RestartsOf(const RunOptions& options, int argc, char** argv) {
-  RestartOptions restart = {options.restarts, options.save, {}, "step 0"};
-  if (!options.resume.empty()) restart.begin = absl::StrCat("'", options.resume, "' as before");
+  RestartOptions restart = {.restarts = options.restarts,
+                            .save_every = options.save_every,
+                            .metrics = options.metrics,
+                            .save = options.save,
+                            .resumed = {},
+                            .begin = "step 0"};
+  if (!options.resume.empty()) {
+    restart.begin = absl::StrCat("'", options.resume, "' as before");
+    restart.metrics.clear();
+  }
   restart.resumed = Without({"--nproc", "--restarts", "--resume", "--weights"}, argc, argv);
   restart.resumed.insert(restart.resumed.begin(), {"--resume", options.save});
   return restart;

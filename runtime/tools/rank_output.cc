@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@ namespace {
 
 // A line without an end is passed on in parts of this size.
 constexpr size_t kLongestLine = size_t{1} << 20;
+// Lines of an error message beyond this are passed on as they come.
+constexpr size_t kLongestMessage = size_t{1} << 20;
 
 void Print(absl::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -45,19 +48,19 @@ bool RankOutput::Read(int rank, int descriptor) {
 }
 
 void RankOutput::Take(int rank, absl::string_view line) {
-  if (!absl::StartsWith(line, absl::StrCat(tool_, ": error: ")))
-    return Print(absl::StrCat("[rank ", rank, "] ", line, "\n"));
-  const auto same = [&](const Error& error) { return error.text == line; };
-  auto found = std::find_if(errors_.begin(), errors_.end(), same);
-  if (found == errors_.end()) found = errors_.insert(found, {std::string(line), {}});
-  found->ranks.push_back(rank);
+  std::vector<std::string>& errors = errors_[static_cast<size_t>(rank)];
+  if (absl::StartsWith(line, absl::StrCat(tool_, ": error: "))) {
+    errors.emplace_back(line);
+  } else if (!errors.empty() && !absl::StartsWith(line, absl::StrCat(tool_, ": ")) &&
+             errors.back().size() + line.size() < kLongestMessage) {
+    // An error is the last that a process says, so that this is a line of its message.
+    absl::StrAppend(&errors.back(), "\n", line);
+  } else {
+    Print(absl::StrCat("[rank ", rank, "] ", line, "\n"));
+  }
 }
 
-bool RankOutput::HasError(int rank) const {
-  return std::any_of(errors_.begin(), errors_.end(), [&](const Error& error) {
-    return std::find(error.ranks.begin(), error.ranks.end(), rank) != error.ranks.end();
-  });
-}
+bool RankOutput::HasError(int rank) const { return !errors_[static_cast<size_t>(rank)].empty(); }
 
 void RankOutput::Say(absl::string_view text) { Print(absl::StrCat(tool_, ": ", text, "\n")); }
 
@@ -66,13 +69,24 @@ void RankOutput::Finish(bool errors) {
     if (!pending_[rank].empty()) Take(static_cast<int>(rank), pending_[rank]);
     pending_[rank].clear();
   }
-  if (!errors) errors_.clear();
-  for (Error& error : errors_) {
-    std::sort(error.ranks.begin(), error.ranks.end());
+  struct Error {
+    std::string text;
+    std::vector<int> ranks;
+  };
+  std::vector<Error> merged;
+  for (size_t rank = 0; errors && rank < errors_.size(); ++rank) {
+    for (std::string& text : errors_[rank]) {
+      const auto same = [&](const Error& error) { return error.text == text; };
+      auto found = std::find_if(merged.begin(), merged.end(), same);
+      if (found == merged.end()) found = merged.insert(found, {std::move(text), {}});
+      found->ranks.push_back(static_cast<int>(rank));
+    }
+  }
+  for (const Error& error : merged) {
     Print(absl::StrCat("[", error.ranks.size() == 1 ? "rank " : "ranks ", absl::StrJoin(error.ranks, ", "), "] ",
                        error.text, "\n"));
   }
-  errors_.clear();
+  for (std::vector<std::string>& of_rank : errors_) of_rank.clear();
 }
 
 }  // namespace bowline

@@ -9,11 +9,12 @@
 namespace bowline {
 
 // What ranks print, merged into this process's standard error: whole lines, each with "[rank 3] " before it. Error
-// messages of the tool, whose name begins them, are kept until the end, and those that several ranks have alike are
-// printed once.
+// messages of the tool, whose name begins them, are kept until the end with the lines that follow them, and those that
+// several ranks have alike are printed once, whole.
 class RankOutput {
  public:
-  RankOutput(absl::string_view tool, int ranks) : tool_(tool), pending_(static_cast<size_t>(ranks)) {}
+  RankOutput(absl::string_view tool, int ranks)
+      : tool_(tool), pending_(static_cast<size_t>(ranks)), errors_(pending_.size()) {}
 
   // Takes what there is to read from the non-blocking `descriptor`. False at its end.
   bool Read(int rank, int descriptor);
@@ -28,16 +29,11 @@ class RankOutput {
   void Finish(bool errors);
 
  private:
-  struct Error {
-    std::string text;
-    std::vector<int> ranks;
-  };
-
   void Take(int rank, absl::string_view line);
 
   const std::string tool_;
-  std::vector<std::string> pending_;  // the begin of an incomplete line, by rank
-  std::vector<Error> errors_;
+  std::vector<std::string> pending_;              // the begin of an incomplete line, by rank
+  std::vector<std::vector<std::string>> errors_;  // whole messages, by rank
 };
 
 }  // namespace bowline

@@ -2,12 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/small_file.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/train/checkpoint.h"
@@ -18,6 +21,7 @@ namespace {
 // The file that names the checkpoint that was saved last.
 struct Latest {
   std::string name;   // "step-00000020"; empty without a file
+  int64_t step = 0;   // of the name
   std::string stamp;  // another one after each save, also of the same step
 };
 
@@ -26,16 +30,28 @@ Latest ReadLatest(const std::string& directory) {
   Latest latest;
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return latest;
-  std::getline(std::ifstream(path), latest.name);
+  latest.name = FirstLineOf(path);
+  absl::string_view digits = latest.name;
+  if (!absl::ConsumePrefix(&digits, "step-") || !absl::SimpleAtoi(digits, &latest.step)) latest.step = 0;
   latest.stamp = absl::StrCat(latest.name, " ", info.st_ino, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
   return latest;
 }
 
-// "step 20"
-std::string DescribeStep(const std::string& name) {
-  absl::string_view digits = name;
-  int64_t step = 0;
-  return absl::ConsumePrefix(&digits, "step-") && absl::SimpleAtoi(digits, &step) ? absl::StrCat("step ", step) : name;
+std::string Describe(const Latest& latest) {
+  return latest.step > 0 ? absl::StrCat("step ", latest.step) : latest.name;
+}
+
+// Whether one of the checkpoints since `before` was due. A failing run saves its last step as well, and so would a run
+// that can take a step between two failures for ever.
+bool HasProgress(const Latest& before, const Latest& latest, int64_t save_every) {
+  if (latest.stamp == before.stamp || save_every == 0) return false;
+  return latest.step % save_every == 0 || latest.step / save_every != before.step / save_every;
+}
+
+// What a start has written that goes on from nothing.
+void DropMetrics(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::resize_file(path, 0, ignored);
 }
 
 // Whether the same command may end otherwise the next time.
@@ -73,18 +89,19 @@ absl::StatusOr<int> SpawnWithRestarts(const SpawnOptions& options, const Restart
       return EndAs(end);
     }
     const Latest latest = ReadLatest(restart.save);
-    failures = latest.stamp == known.stamp ? failures + 1 : 1;
+    failures = HasProgress(known, latest, restart.save_every) ? 1 : failures + 1;
     if (failures > restart.restarts) {
       Say(options, absl::StrCat("error: ", end.failure, "; given up after ", failures,
-                                failures == 1 ? " failure" : " failures in a row", " without a new checkpoint"));
+                                failures == 1 ? " failure" : " failures in a row", " without progress"));
       return EndAs(end);
     }
     known = latest;
     // Checkpoints that were there before are another run's.
     const bool saved = !latest.name.empty() && latest.stamp != first.stamp;
     if (saved) next.arguments = restart.resumed;
+    if (!saved && end.trained) DropMetrics(restart.metrics);
     Say(options, absl::StrCat("note: ", end.failure, "; restart ", failures, " of ", restart.restarts, ", from ",
-                              saved ? DescribeStep(latest.name) : restart.begin));
+                              saved ? Describe(latest) : restart.begin));
   }
 }
 

@@ -1,6 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_RESTARTS_H_
 #define BOWLINE_RUNTIME_TOOLS_RESTARTS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,12 @@
 namespace bowline {
 
 struct RestartOptions {
-  // How often in a row the run is started again when no new checkpoint was saved between two failures.
+  // How often in a row the run is started again when no checkpoint of `save_every` was saved between two failures.
   int restarts = 0;
+  // 0: no checkpoint is saved but by the end of the run, which may be the failure itself.
+  int64_t save_every = 0;
+  // The file to which a run that begins at step 0 writes metrics, so that it is empty when it does so again.
+  std::string metrics = {};
   std::string save;                  // the directory into which the run saves
   std::vector<std::string> resumed;  // the command line that goes on with the latest checkpoint of `save`
   std::string begin;                 // where the run begins otherwise: "step 0"

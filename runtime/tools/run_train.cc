@@ -75,7 +75,9 @@ absl::StatusOr<uint64_t> CheckpointBytes(const Trainer& trainer) {
 
 absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
                          Agreement& agreement, TrainConsole& console, SaveDirectory& directory) {
-  SaveDirectory::Run run = {.id = trainer.run(), .resumed_from = checkpoint.has_value() ? checkpoint->path() : ""};
+  SaveDirectory::Run run = {.id = trainer.run(),
+                            .resumed_from = checkpoint.has_value() ? checkpoint->path() : "",
+                            .first_step = checkpoint.has_value() ? checkpoint->state().step : 0};
   BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer));
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }
@@ -162,11 +164,35 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<MetricsLog>> OpenMetrics(const RunOptions& options, int64_t steps_done, bool resumed) {
+// Also of a quiet run: nothing happens until somebody reads.
+MetricsLog::PipeHooks PipeHooks() {
+  return {.note = [](absl::string_view note) { absl::FPrintF(stderr, "bowline-run: note: %s\n", note); },
+          .stops = &StopSignalCame};
+}
+
+// Opens --metrics of rank 0, and writes what a run that is resumed owes them. `resumed`: null for a new run.
+absl::StatusOr<std::optional<MetricsLog>> OpenMetrics(const RunOptions& options, const std::string& run,
+                                                      const Trainer* resumed, Agreement& agreement) {
   std::optional<MetricsLog> metrics;
-  if (options.metrics.empty()) return metrics;
-  BOWLINE_ASSIGN_OR_RETURN(
-      metrics, resumed ? MetricsLog::Continue(options.metrics, steps_done) : MetricsLog::Create(options.metrics));
+  const auto open = [&]() -> absl::Status {
+    if (options.metrics.empty()) return absl::OkStatus();
+    if (resumed == nullptr) {
+      BOWLINE_ASSIGN_OR_RETURN(metrics, MetricsLog::Create(options.metrics, run, PipeHooks()));
+      return absl::OkStatus();
+    }
+    const int64_t done = resumed->steps_done();
+    const bool is_finished = done >= options.steps;
+    BOWLINE_ASSIGN_OR_RETURN(
+        metrics,
+        MetricsLog::Continue(options.metrics, {run, done, resumed->unwritten_metrics(), is_finished}, PipeHooks()));
+    if (is_finished || resumed->changes().empty()) return absl::OkStatus();
+    return metrics->WriteChanges(done + 1, resumed->changes());
+  };
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("opening the metrics", open));
+  if (metrics.has_value() && !metrics->missing().empty()) {
+    Note(options, absl::StrCat("'", options.metrics, "' has no line of ", metrics->missing(),
+                               ": they were written elsewhere, or lost"));
+  }
   return metrics;
 }
 
@@ -185,13 +211,13 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   return loop;
 }
 
-// Whether a run that resumes after step `done` evaluates before it takes a step: one that is finished, or one whose
-// metrics lack the evaluation that was due then.
-bool EvaluatesFirst(const RunOptions& options, int64_t done, bool has_evaluation) {
+// Whether a run that resumes after step `done` evaluates before it takes a step: one that is finished, or one that had
+// to evaluate then, unless its metrics say that it did.
+bool EvaluatesFirst(const RunOptions& options, int64_t done) {
   if (options.eval_data.empty()) return false;
   if (done >= options.steps) return true;
   const bool was_due = options.eval_every > 0 && done > 0 && done % options.eval_every == 0;
-  return was_due && !options.metrics.empty() && !has_evaluation;
+  return was_due && (options.metrics.empty() || !MetricsLog::HasEvaluation(options.metrics, done));
 }
 
 absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options) {
@@ -207,6 +233,8 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
     return absl::OkStatus();
   }));
   NoteUnused(options, weights);
+  BOWLINE_ASSIGN_OR_RETURN(const std::string run, NewRunId(agreement));
+  BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, run, nullptr, agreement));
   const std::atomic<bool>& stop = CatchStopSignals();
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
                            evaluator.Evaluate([&](const absl::Status& filled) -> absl::StatusOr<bool> {
@@ -215,10 +243,7 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
                              return !stops;
                            }));
   if (!loss.has_value()) return RunEnd::kStopped;
-  if (!options.metrics.empty()) {
-    BOWLINE_ASSIGN_OR_RETURN(MetricsLog metrics, MetricsLog::Create(options.metrics));
-    BOWLINE_RETURN_IF_ERROR(metrics.WriteEvaluation(0, *loss));
-  }
+  if (metrics.has_value()) BOWLINE_RETURN_IF_ERROR(metrics->WriteEvaluation(0, *loss));
   if (!options.quiet) {
     BOWLINE_RETURN_IF_ERROR(
         PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", *loss, evaluator.tokens())));
@@ -250,6 +275,10 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   agreement.SetNotes([&](absl::string_view note) { console.OnNote(note); });
   BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
   if (finished && !evaluator.has_value()) {
+    // What it could not write is still to be written.
+    if (!trainer.unwritten_metrics().empty()) {
+      BOWLINE_RETURN_IF_ERROR(OpenMetrics(options, trainer.run(), &trainer, agreement).status());
+    }
     console.Say(absl::StrCat("nothing to do: step ", done, " is done, and --steps is ", options.steps));
     return RunEnd::kDone;
   }
@@ -262,14 +291,12 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
     BOWLINE_RETURN_IF_ERROR(PrepareSave(options, checkpoint, trainer, agreement, console, save_directory));
   }
   TrainLoopOptions loop = LoopOptions(options);
-  const bool has_evaluation = MetricsLog::HasEvaluation(options.metrics, done);
-  BOWLINE_ASSIGN_OR_RETURN(loop.begin_with_evaluation,
-                           agreement.AnyOf(checkpoint.has_value() && EvaluatesFirst(options, done, has_evaluation)));
-  BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, done, checkpoint.has_value()));
-  if (finished && has_evaluation) metrics.reset();
-  if (metrics.has_value() && !finished && !trainer.changes().empty()) {
-    BOWLINE_RETURN_IF_ERROR(metrics->WriteChanges(done + 1, trainer.changes()));
-  }
+  // Rank 0 has the metrics, and decides.
+  BOWLINE_ASSIGN_OR_RETURN(
+      loop.begin_with_evaluation,
+      agreement.AnyOf(agreement.rank() == 0 && checkpoint.has_value() && EvaluatesFirst(options, done)));
+  BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics,
+                           OpenMetrics(options, trainer.run(), checkpoint.has_value() ? &trainer : nullptr, agreement));
   save_directory.Keep();
 
   console.Say(absl::StrFormat("%s: %d tokens a step, %d samples of %d tokens in %s (%s), %.1f MB of memory",

@@ -198,7 +198,10 @@ void Spawner::BecomeRank(int rank, int output, char* const* argv) const {
   // Away from the terminal's signals, which come to this process once and not through both ways.
   ::setpgid(0, 0);
   std::signal(SIGTTOU, SIG_IGN);
-  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  // EndOnStopSignals takes the stop signals; until then they wait.
+  sigset_t mask = before_;
+  for (const int signal : kStopSignals) ::sigaddset(&mask, signal);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   if (options_.ranks > 0) ::dup2(output, STDERR_FILENO);
   if (rank != 0) {
     ::dup2(output, STDOUT_FILENO);

@@ -35,7 +35,13 @@ bool IsIgnored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-void EndOnStopSignals() { Install(&EndAtOnce); }
+void EndOnStopSignals() {
+  Install(&EndAtOnce);
+  sigset_t all;
+  ::sigemptyset(&all);
+  for (const int signal : kStopSignals) ::sigaddset(&all, signal);
+  ::sigprocmask(SIG_UNBLOCK, &all, nullptr);
+}
 
 void RequestStop() { stop_requested.store(true); }
 

@@ -17,7 +17,8 @@ inline constexpr int kStoppedExitCode = 75;
 // Whether this process ignores the signal, as `nohup` makes it ignore SIGHUP; it is to stay ignored then.
 bool IsIgnored(int signal);
 
-// Makes a stop signal end the process at once with kStoppedExitCode, until CatchStopSignals. To be called first.
+// Makes a stop signal end the process at once with kStoppedExitCode, until CatchStopSignals. To be called first; who
+// starts this program blocks the signals until then.
 void EndOnStopSignals();
 
 // Makes the first stop signal a request to finish what is being done; a second one ends the process at once. The result

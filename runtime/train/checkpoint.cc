@@ -35,26 +35,9 @@ bool IsStepName(absl::string_view name) {
          std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
 }
 
-// Numeric order of step names, also past eight digits.
-bool IsLaterStep(absl::string_view a, absl::string_view b) {
-  return a.size() != b.size() ? a.size() > b.size() : a > b;
-}
-
 // The checkpoint names in the directory of a run, the one to prefer first.
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator entries(directory, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    std::string name = entries->path().filename().string();
-    // ".step-00000020.replaced": see AtomicDirectory.
-    absl::string_view stem = name;
-    if (absl::ConsumeSuffix(&stem, ".replaced")) absl::ConsumePrefix(&stem, ".");
-    if (IsStepName(stem)) names.emplace_back(stem);
-  }
-  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot list '", directory, "'"));
-  std::sort(names.begin(), names.end(), IsLaterStep);
-
+  BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, CheckpointNames(directory));
   const std::string latest_path = absl::StrCat(directory, "/", kLatestFile);
   const absl::StatusOr<MappedFile> latest = MappedFile::Open(latest_path);
   if (!latest.ok()) return absl::IsNotFound(latest.status()) ? names : absl::StatusOr<decltype(names)>(latest.status());
@@ -189,18 +172,24 @@ absl::string_view WholeFileName(CheckpointRole role) {
   return role == CheckpointRole::kParameter ? "model.safetensors" : "optimizer.safetensors";
 }
 
-absl::Status CheckNamesOfCheckpoints(const std::string& directory) {
+bool IsLaterStep(absl::string_view a, absl::string_view b) {
+  return a.size() != b.size() ? a.size() > b.size() : a > b;
+}
+
+absl::StatusOr<std::vector<std::string>> CheckpointNames(const std::string& directory) {
+  std::vector<std::string> names;
   std::error_code error;
   fs::directory_iterator entries(directory, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    const fs::path& path = entries->path();
-    std::error_code ignored;
-    if (!IsStepName(path.filename().string()) || fs::exists(path / std::string(kStateFile), ignored)) continue;
-    return absl::FailedPreconditionError(absl::StrCat("'", path.string(), "' is no checkpoint, for it has no ",
-                                                      kStateFile,
-                                                      "; a save of this step would replace it: move it elsewhere"));
+    std::string name = entries->path().filename().string();
+    // ".step-00000020.replaced": see AtomicDirectory.
+    absl::string_view stem = name;
+    if (absl::ConsumeSuffix(&stem, ".replaced")) absl::ConsumePrefix(&stem, ".");
+    if (IsStepName(stem)) names.emplace_back(stem);
   }
-  return error ? ErrnoToStatus(error.value(), absl::StrCat("cannot list '", directory, "'")) : absl::OkStatus();
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot list '", directory, "'"));
+  std::sort(names.begin(), names.end(), IsLaterStep);
+  return names;
 }
 
 std::string CheckpointName(int64_t step) { return absl::StrFormat("%s%08d", kStepPrefix, step); }

@@ -69,8 +69,11 @@ std::string CheckpointName(int64_t step);
 // "model.safetensors", "optimizer.safetensors"
 absl::string_view WholeFileName(CheckpointRole role);
 
-// kFailedPrecondition, naming it, where `directory` has something of the name of a checkpoint that is none.
-absl::Status CheckNamesOfCheckpoints(const std::string& directory);
+// The names of checkpoints in `directory`, whatever lies there, those of later steps first. A name is there twice while
+// a checkpoint that was replaced has not been deleted.
+absl::StatusOr<std::vector<std::string>> CheckpointNames(const std::string& directory);
+// The order of such names, also past eight digits.
+bool IsLaterStep(absl::string_view a, absl::string_view b);
 
 // Deletes all checkpoints of `directory` whose TrainerState.run is `run`, up to the step that was saved last, but the
 // `keep` >= 1 latest of them. Each disappears as a whole. Goes on after one that cannot be deleted, and returns the

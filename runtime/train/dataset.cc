@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/npy.h"
 #include "runtime/base/sha256.h"
@@ -176,6 +177,11 @@ absl::StatusOr<TokenArray> ParseArray(absl::Span<const uint8_t> bytes, const std
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat("'", name, "' is empty; give a file of tokens"));
   if (LooksLikeNpy(bytes)) return ParseNpyTokens(bytes, name);
   if (LooksLikeLlmc(bytes)) return ParseLlmc(bytes, name);
+  // A file that is another's is not taken for raw tokens.
+  if (const absl::string_view format = ForeignFormatOf(bytes); !format.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' is no token file; ", format, "; `bowline data tokenize` makes token files of text"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("'", name,
                    "' is no token file: its first bytes are neither llm.c's magic 20240520 or 20240801 nor that of "

@@ -69,6 +69,13 @@ absl::Status CheckChanges(const std::string& checkpoint, absl::Span<const Settin
     return absl::InvalidArgumentError(
         absl::StrCat("--allow-changes ", name, " is no setting of this run; it may name ", absl::StrJoin(names, ", ")));
   }
+  // Each optimizer has states of its own, which the other's checkpoint lacks.
+  for (const SettingChange& change : changes) {
+    if (change.name != "optimizer") continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", checkpoint, "' was saved by a run with another optimizer, whose states this one cannot go on with:",
+        TableOf(changes), "\nResume it as it was, or begin a new run from its weights with --weights ", checkpoint));
+  }
   std::vector<std::string> all;
   bool refused = false;
   for (const SettingChange& change : changes) {

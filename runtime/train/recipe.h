@@ -29,7 +29,8 @@ struct SettingChange {
 absl::StatusOr<std::vector<SettingChange>> DifferencesOfRecipes(absl::string_view saved, absl::string_view here);
 
 // OK when `allowed` has the name of every change. kFailedPrecondition, with a table of all changes and the flag
-// --allow-changes that would allow them; kInvalidArgument when a name of `allowed` is none of `names`.
+// --allow-changes that would allow them; that of the optimizer
+// cannot be allowed. kInvalidArgument when a name of `allowed` is none of `names`.
 absl::Status CheckChanges(const std::string& checkpoint, absl::Span<const SettingChange> changes,
                           absl::Span<const std::string> allowed, absl::Span<const std::string> names);
 

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -20,7 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "runtime/base/atomic_directory.h"
 #include "runtime/base/atomic_file.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/small_file.h"
 #include "runtime/train/checkpoint.h"
 
 namespace bowline {
@@ -34,13 +33,6 @@ constexpr absl::string_view kLockFile = ".lock";
 std::string HostName() {
   std::array<char, 256> name = {};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
-}
-
-std::string FirstLineOf(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 // Whether `path` has `line`. A network file system may show a file a little later.
@@ -73,9 +65,9 @@ absl::Status TrySave(const std::string& path, const std::string& run) {
   fs::remove(probe, error);
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot delete '", probe, "'"));
   const std::string latest = absl::StrCat(path, "/", kLatestFile);
-  const absl::StatusOr<MappedFile> content = MappedFile::Open(latest);
+  const absl::StatusOr<std::string> content = ReadSmallFile(latest, 4096);
   if (!content.ok()) return absl::IsNotFound(content.status()) ? absl::OkStatus() : content.status();
-  return WriteFileAtomically(latest, std::string(content->bytes().begin(), content->bytes().end()));
+  return WriteFileAtomically(latest, *content);
 }
 
 }  // namespace
@@ -89,7 +81,7 @@ SaveDirectory::~SaveDirectory() {
 
 absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
   const std::string file = absl::StrCat(path_, "/", kLockFile);
-  lock_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  lock_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   if (!lock_.valid()) return ErrnoToStatus(errno, absl::StrCat("cannot write '", file, "'"));
   const auto end = std::chrono::steady_clock::now() + patience;
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -119,17 +111,32 @@ absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
 }
 
 absl::Status SaveDirectory::CheckRun(const Run& run) const {
-  const absl::StatusOr<Checkpoint> there = Checkpoint::Open(path_);
-  // None, or one that is damaged, which is not worth keeping.
-  if (!there.ok() || (!there->state().run.empty() && there->state().run == run.id)) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<std::string> names, CheckpointNames(path_));
   // Older checkpoints do not name their run.
   std::error_code ignored;
   const bool is_resumed = !run.resumed_from.empty() &&
                           fs::equivalent(fs::path(absl::StrCat(run.resumed_from, "/..")), fs::path(path_), ignored);
-  if (there->state().run.empty() && is_resumed) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "'", path_, "' holds checkpoints of another run, the latest of step ", there->state().step,
-      "; go on with that run by --resume ", path_, ", or save into another directory, or delete this one"));
+  std::vector<std::string> others;  // the latest first
+  bool has_own = false;
+  for (const std::string& name : names) {
+    const std::string whole = absl::StrCat(path_, "/", name);
+    const std::string place = ResolveDirectory(whole).value_or(whole);
+    const absl::StatusOr<TrainerState> state = ReadTrainerState(absl::StrCat(place, "/", kStateFile));
+    const bool is_own = state.ok() && (state->run == run.id || (state->run.empty() && is_resumed));
+    has_own |= is_own;
+    if (!is_own) others.push_back(name);
+  }
+  if (others.empty()) return absl::OkStatus();
+  if (!has_own) {
+    return absl::FailedPreconditionError(absl::StrCat("'", path_, "' holds checkpoints of another run, the latest ",
+                                                      others.front(), "; go on with that run by ", "--resume ", path_,
+                                                      ", or save into another directory, or delete this one"));
+  }
+  // What the run has behind it stays.
+  if (!IsLaterStep(others.front(), CheckpointName(run.first_step))) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("'", path_, "/", others.front(),
+                                                    "' is no checkpoint of this run, or cannot be read; a save of this "
+                                                    "step would replace it: move it elsewhere, or delete it"));
 }
 
 absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
@@ -140,7 +147,6 @@ absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
   BOWLINE_RETURN_IF_ERROR(Lock(run.patience));
   is_new_ = is_new;
   BOWLINE_RETURN_IF_ERROR(CheckRun(run));
-  BOWLINE_RETURN_IF_ERROR(CheckNamesOfCheckpoints(path));
   const absl::Status tried = TrySave(path, run.id);
   return tried.ok() ? tried : Annotate(tried, absl::StrCat("--save: '", path, "' takes no checkpoints"));
 }

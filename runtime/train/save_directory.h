@@ -20,6 +20,7 @@ class SaveDirectory {
   struct Run {
     std::string id = {};            // TrainerState.run
     std::string resumed_from = {};  // the checkpoint with which it goes on; empty: none
+    int64_t first_step = 0;         // the step of that checkpoint
     uint64_t checkpoint_bytes = 0;  // of the tensors of one checkpoint
     // How long it waits for a lock that a process of another host has, which may be gone.
     std::chrono::nanoseconds patience = std::chrono::minutes(2);

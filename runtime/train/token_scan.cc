@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "absl/strings/numbers.h"
@@ -13,6 +12,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/file_fingerprint.h"
 #include "runtime/base/sha256.h"
+#include "runtime/base/small_file.h"
 
 namespace bowline {
 namespace {
@@ -44,9 +44,9 @@ class KeptScan {
 
   bool Covers(int64_t vocabulary) const {
     if (path_.empty()) return false;
-    std::ifstream stream(path_);
-    const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-    absl::string_view rest = text;
+    const absl::StatusOr<std::string> text = ReadSmallFile(path_, key_.size() + 32);
+    if (!text.ok()) return false;
+    absl::string_view rest = *text;
     int64_t below = 0;
     return absl::ConsumePrefix(&rest, key_) && absl::ConsumeSuffix(&rest, "\n") && absl::SimpleAtoi(rest, &below) &&
            below > 0 && below <= vocabulary;

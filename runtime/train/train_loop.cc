@@ -145,6 +145,7 @@ class TrainLoop {
   absl::Status Save(bool in_background) {
     is_saved_ = true;
     if (options_.save_directory.empty()) return absl::OkStatus();
+    if (metrics_ != nullptr) trainer_.SetUnwrittenMetrics(metrics_->unwritten());
     absl::Status saved = saver_.Save(trainer_.Content(), in_background);
     if (IsNotFinite(saved)) {
       return NotFiniteError(absl::StrCat(

@@ -105,6 +105,7 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std:
   filled_.reset();
   changes_ = *changes;
   if (!state.run.empty()) run_ = state.run;
+  unwritten_metrics_ = state.unwritten_metrics;
   return absl::OkStatus();
 }
 
@@ -157,6 +158,7 @@ CheckpointContent Trainer::Content() const {
   state.batch = ports_.batch();
   state.sequence = ports_.sequence();
   state.run = run_;
+  state.unwritten_metrics = unwritten_metrics_;
   state.recipe = std::string(AttachmentOf(session_->plan(), kRecipeAttachment));
   content.tensors = StateTensors(*session_);
   if (saved_type_ != ElementType::kF32) {

@@ -53,6 +53,10 @@ class Trainer {
   void SetRun(std::string run) { run_ = std::move(run); }
   const std::string& run() const { return run_; }
 
+  // The lines of metrics that could not be written, for the checkpoints. Resume takes those of its checkpoint.
+  void SetUnwrittenMetrics(std::vector<std::string> lines) { unwritten_metrics_ = std::move(lines); }
+  const std::vector<std::string>& unwritten_metrics() const { return unwritten_metrics_; }
+
   // Reads the data of the next step into the plan's inputs, unless they are there. Several ranks tell each other of
   // unusable data before any of them begins the step.
   absl::Status FillNext();
@@ -99,6 +103,7 @@ class Trainer {
   Sampler sampler_;
   std::string data_digest_;
   std::string run_;
+  std::vector<std::string> unwritten_metrics_;
   ElementType saved_type_ = ElementType::kF32;
   std::vector<SettingChange> changes_;
   int entry_ = 0;

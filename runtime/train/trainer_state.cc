@@ -58,6 +58,7 @@ std::string TrainerStateToJson(const TrainerState& state) {
   if (!state.run.empty()) object["run"] = state.run;
   // As it is: a text that is no JSON is no recipe of a plan, which was checked.
   if (!state.recipe.empty()) object["recipe"] = nlohmann::ordered_json::parse(state.recipe, nullptr, false);
+  if (!state.unwritten_metrics.empty()) object["unwritten_metrics"] = state.unwritten_metrics;
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -115,6 +116,13 @@ absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
     const std::string mistake = MistakeOfRecipe(*recipe);
     if (!mistake.empty()) return error("recipe", mistake);
     state.recipe = recipe->dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  if (const auto lines = object.find("unwritten_metrics"); lines != object.end()) {
+    const auto is_text = [](const json& line) { return line.is_string(); };
+    if (!lines->is_array() || !std::all_of(lines->begin(), lines->end(), is_text)) {
+      return error("unwritten_metrics", "should be a list of strings");
+    }
+    state.unwritten_metrics = lines->get<std::vector<std::string>>();
   }
   const absl::StatusOr<DataOrder> parsed = DataOrderFromName(order);
   if (!parsed.ok()) return error("order", parsed.status().message());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/train/sampler.h"
@@ -25,6 +26,7 @@ struct TrainerState {
   // that computed the last step. Empty if they are not recorded.
   std::string run = {};
   std::string recipe = {};
+  std::vector<std::string> unwritten_metrics = {};  // the last lines of metrics, which could not be written
 
   bool operator==(const TrainerState&) const = default;
 };

@@ -32,6 +32,7 @@ class Packing(tools.ToolTest):
         """Losses, gradient norms, and the bytes of all files of the checkpoint after some steps."""
         saved, metrics = self.folder / f"saved-{plan.stem}", self.folder / "metrics.jsonl"
         shutil.rmtree(saved, ignore_errors=True)  # of another run
+        metrics.unlink(missing_ok=True)
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--order", "shuffle", "--save",
                       saved, "--metrics", metrics, "--quiet")
         lines = tools.metrics_of(metrics)

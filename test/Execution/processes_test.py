@@ -102,6 +102,7 @@ class ProcessTest(tools.ToolTest):
     def train(self, plan, *arguments, name="m.jsonl", steps=3, **keywords):
         """The metrics of a run."""
         metrics = self.folder / name
+        metrics.unlink(missing_ok=True)
         self.succeed(plan, "--data", tools.TOKENS, "--steps", steps, "--metrics", metrics, *arguments, **keywords)
         return tools.metrics_of(metrics)
 
@@ -200,6 +201,7 @@ class Launchers(ProcessTest):
     def train_by_hand(self, plan, ranks, of_rank, arguments=lambda rank: []):
         """The metrics of a run whose process of each rank has the environment that `of_rank` says."""
         metrics = self.folder / "by-hand.jsonl"
+        metrics.unlink(missing_ok=True)
         processes = [self.begin(plan, "--data", tools.TOKENS, "--steps", 3, "--metrics", metrics, *arguments(rank),
                                 env=of_rank(rank)) for rank in range(ranks)]
         for rank, process in enumerate(processes):
@@ -226,7 +228,7 @@ class Launchers(ProcessTest):
 
     def test_mpirun(self):
         for mesh in ("tp=2", "dp=2,tp=2"):
-            metrics = self.folder / "mpi.jsonl"
+            metrics = self.folder / f"mpi-{mesh}.jsonl"
             done = subprocess.run(
                 ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,tcp",
                  "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo", "-n", str(MESHES[mesh]),
@@ -415,6 +417,7 @@ class Refusals(ProcessTest):
         self.assertTrue(meet.exists())
         self.refuse((f"file:{meet} within 0.5 s (it names ", "if a run that crashed left the file, start rank 0"),
                     *run, "--steps", 3, "--rank", 1, "--rendezvous-timeout", "0.5", code=3)
+        metrics.unlink()
         for process in [self.begin(*run, "--steps", 3, "--rank", rank) for rank in (1, 0)]:
             self.assertEqual(self.finish(process).code, 0)
         self.assertFalse(meet.exists())
@@ -653,7 +656,7 @@ class Restarts(FailureTest):
         self.assertEqual(done.code, 3, done.err)
         self.assertEqual(done.err.count("restart 1 of 2, from step 0"), 1, done.err)
         self.assertEqual(done.err.count("restart 2 of 2, from step 0"), 1, done.err)
-        self.assertIn("; given up after 3 failures in a row without a new checkpoint\n", done.err)
+        self.assertIn("; given up after 3 failures in a row without progress\n", done.err)
 
     def test_a_signal_ends_it_for_good(self):
         process = self.begin_saving("stopped", "--nproc", 4, "--restarts", 3, steps=10**6)

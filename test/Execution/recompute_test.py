@@ -43,6 +43,7 @@ class Recompute(tools.ToolTest):
         """Losses, gradient norms, and the bytes of parameters and optimizer after some steps."""
         saved, metrics = self.folder / "saved", self.folder / "metrics.jsonl"
         shutil.rmtree(saved, ignore_errors=True)  # of another run
+        metrics.unlink(missing_ok=True)
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--order", "shuffle", "--save",
                       saved, "--metrics", metrics, "--quiet")
         lines = tools.metrics_of(metrics)
@@ -101,6 +102,7 @@ class Recompute(tools.ToolTest):
                     self.assertEqual(lines[-1], "sound")
                     arenas[mode] = [int(line.split()[1]) for line in lines if line.startswith("arena")]
                     shutil.rmtree(saved, ignore_errors=True)  # of another model
+                    metrics.unlink(missing_ok=True)
                     tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--save", saved,
                                   "--metrics", metrics, "--quiet")
                     end = saved / f"step-{STEPS:08d}"

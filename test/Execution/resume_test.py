@@ -254,6 +254,7 @@ class FormerCheckpoints(tools.ToolTest):
 
     def continue_from(self, version, saved, plan, flags, machine=None):
         name = f"{version}-{saved}-{plan}"
+        (self.folder / f"{name}.jsonl").unlink(missing_ok=True)  # which is of another run: these checkpoints name none
         tools.succeed("bowline-compile", self.saved(version), "--mode", "train", "--batch", 4, "--seq", 12, "--seed", 7,
                       "--microbatches", 2, *flags, *tools.ONE_THREAD, *self.PLAN[plan],
                       "-o", self.folder / f"{name}.plan", env=machine)

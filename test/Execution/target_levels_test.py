@@ -25,6 +25,7 @@ class TargetLevels(tools.ToolTest):
 
     def losses(self, plan, level, *flags):
         metrics = self.folder / "metrics.jsonl"
+        metrics.unlink(missing_ok=True)
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", 4, "--metrics", metrics, "--quiet", *flags,
                       env=tools.as_level(level))
         return tools.metrics_of(metrics)

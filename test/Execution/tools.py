@@ -119,7 +119,7 @@ def compile_generate(model, plan, *flags):
             "-o", plan)
 
 
-def metrics_of(path, without=("step_ms", "tokens_per_s", "host_ms")):
+def metrics_of(path, without=("step_ms", "tokens_per_s", "host_ms", "run")):
     """The lines of a metrics file, without what differs from run to run, as how long saves in the background take.
     Numbers stay text: equal means equal bits."""
     with open(path, encoding="utf-8") as file:

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """A week of training: what fails beside the steps costs none of them, and a run goes on as it began or says otherwise."""
 
+import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
 import subprocess
 import tempfile
+import termios
 import time
 
 import tools
@@ -50,9 +53,12 @@ class Week(tools.ToolTest):
         return self.folder / name
 
     def run_plan(self, plan, *flags, steps=6, code=0, says="", save=True, **keywords):
-        """What the run wrote to stderr."""
+        """What the run wrote to stderr. A new run has new metrics."""
+        metrics = keywords.pop("metrics", self.metrics)
+        if "--resume" not in flags and metrics.is_file():
+            metrics.unlink()
         done = tools.start("bowline-run", plan, "--data", self.data, "--steps", steps,
-                           *(["--save", self.save] if save else []), "--metrics", self.metrics, *flags, **keywords)
+                           *(["--save", self.save] if save else []), "--metrics", metrics, *flags, **keywords)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, code, text)
         self.assertIn(says, text)
@@ -119,12 +125,203 @@ class Week(tools.ToolTest):
         self.assertIn("d.bin' cannot be read any more: it was made shorter", message)
         self.assertEqual(self.state()["step"], max(self.steps_of()))
 
+    def test_a_signal_while_ranks_start_has_the_exit_code_of_a_stop(self):
+        for _ in range(5):
+            command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+                [self.plan("--mesh", "dp=2"), "--data", self.data, "--steps", 10_000_000, "--nproc", 2]))]
+            with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+                children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children")
+                while not children.read_text():
+                    self.assertIsNone(run.poll())
+                run.send_signal(signal.SIGTERM)
+                message = run.communicate(timeout=600)[1].decode()
+                self.assertEqual(run.returncode, 75, message)
+
+    def test_results_of_scans_that_cannot_be_read_are_none(self):
+        environment = {**os.environ, "BOWLINE_CACHE_DIR": str(self.folder / "cache")}
+        for damage in (pathlib.Path.mkdir, os.mkfifo, lambda path: path.write_bytes(b"x" * 5000)):
+            self.run_plan(self.plan(), save=False, env=environment)
+            scan, = (self.folder / "cache" / "scans").glob("*.scan")
+            scan.unlink()
+            damage(scan)
+            self.metrics.unlink()
+            self.run_plan(self.plan(), save=False, env=environment)
+            scan.rmdir() if scan.is_dir() else scan.unlink()
+            self.metrics.unlink()
+
     def test_an_empty_value_is_not_the_same_as_no_flag(self):
         for flag in ("--save", "--resume", "--weights", "--metrics", "--data"):
             done = tools.start("bowline-run", self.plan(), *([] if flag == "--data" else ["--data", self.data]), "--steps", 1,
                                flag, "")
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{flag} has an empty value; give one, or leave it out", done.stderr.decode())
+
+    def small_disk(self):
+        """A folder on a disk of 40 KiB; the file `fill` takes part of it."""
+        folder = self.folder / "disk"
+        folder.mkdir()
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "none", folder], capture_output=True)
+        if made.returncode != 0:
+            self.skipTest("this user may mount nothing")
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+        return folder
+
+    def test_no_line_of_metrics_is_lost_on_a_full_disk(self):
+        for number, flags in enumerate(([], ["--mesh", "dp=2"])):
+            disk = self.small_disk() if number == 0 else disk
+            self.save, self.metrics = self.folder / f"full{number}", disk / f"m{number}.jsonl"
+            (disk / "fill").write_bytes(bytes(30 << 10))
+            plan = self.plan(*flags)
+            text = self.run_plan(plan, "--save-every", 50, "--quiet", steps=1000, code=3, says=str(self.metrics))
+            saved = self.latest()
+            done = [line["step"] for line in tools.metrics_of(self.metrics)]  # whole lines alone
+            self.assertLess(done[-1], 1000)
+            self.assertGreaterEqual(len(self.state()["unwritten_metrics"]), 1, text)
+            # It would take no step that it cannot record.
+            self.run_plan(plan, "--resume", self.save, "--quiet", steps=1000, code=3, says=str(self.metrics))
+            self.assertEqual(self.latest(), saved)
+            (disk / "fill").unlink()
+            last = self.state()["step"] + 4
+            self.run_plan(plan, "--resume", self.save, "--quiet", steps=last)
+            self.assertEqual(self.steps_of(), list(range(1, last + 1)))
+            self.assertNotIn("unwritten_metrics", self.state())
+            self.metrics.unlink()
+
+    def test_restarts_give_up_on_a_full_disk(self):
+        disk = self.small_disk()
+        self.metrics = disk / "m.jsonl"
+        (disk / "fill").write_bytes(bytes(30 << 10))
+        text = self.run_plan(self.plan("--mesh", "dp=2"), "--save-every", 20, "--quiet", "--nproc", 2, "--restarts", 2,
+                             steps=1000, code=3, says="given up after 3 failures in a row without progress")
+        self.assertEqual(len(re.findall("bowline-run: note: rank . .* restart [12] of 2", text)), 2, text)
+        last = self.state()["step"]
+        # The last step, too, is done when its line is written.
+        self.run_plan(self.plan("--mesh", "dp=2"), "--resume", self.save, "--quiet", steps=last, code=3)
+        (disk / "fill").unlink()
+        self.run_plan(self.plan("--mesh", "dp=2"), "--resume", self.save, steps=last, says="nothing to do")
+        self.assertEqual(self.steps_of(), list(range(1, last + 1)))
+
+    def test_steps_that_the_metrics_lack_are_named(self):
+        self.run_plan(self.plan(), steps=2)
+        self.run_plan(self.plan(), "--resume", self.save, metrics=self.folder / "other.jsonl", steps=5)
+        text = self.run_plan(self.plan(), "--resume", self.save, steps=6)
+        self.assertIn(f"note: '{self.metrics}' has no line of steps 3 to 5", text)
+        self.assertEqual(self.steps_of(), [1, 2, 6])
+
+    def test_a_pipe_whose_reader_goes_ends_the_run_with_its_last_step_saved(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen(["head", "-n", "3", pipe], stdout=subprocess.PIPE, text=True) as reader:
+            self.metrics = pipe
+            text = self.run_plan(self.plan(), "--quiet", steps=10**7, code=3, says=f"cannot write '{pipe}': Broken pipe")
+            lines = [json.loads(line) for line in reader.stdout]
+        self.assertEqual([line["step"] for line in lines], [1, 2, 3])
+        state = self.state()
+        self.assertGreaterEqual(state["step"], 3, text)
+        self.assertIn(f'"step":{state["step"]},', state["unwritten_metrics"][-1])
+
+    def test_a_pipe_that_nobody_reads_is_waited_for(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        for how in (["--data", self.data, "--steps", 3, "--save", self.save], ["--eval-data", self.data, "--weights", self.save]):
+            command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+                [self.plan(), *how, "--metrics", pipe, "--quiet"]))]
+            for stops in (True, False):
+                with subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, "BOWLINE_CACHE_DIR": "off"}) as child:
+                    self.assertEqual(child.stderr.readline(),
+                                     f"bowline-run: note: waiting for a program that reads the pipe '{pipe}'\n")
+                    if stops:
+                        child.send_signal(signal.SIGTERM)
+                    else:
+                        lines = pipe.read_text().splitlines()
+                        self.assertEqual(len(lines), 4 if "--save" in how else 1)
+                    child.communicate(timeout=tools.TIMEOUT_SECONDS)
+                self.assertEqual(child.returncode, 75 if stops else 0)
+
+    def test_a_reader_that_takes_nothing_does_not_keep_a_run_from_stopping(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+            [self.plan(), "--data", self.data, "--steps", 10**7, "--save", self.save, "--metrics", pipe, "--quiet"]))]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "BOWLINE_CACHE_DIR": "off"}) as child:
+            size = -1
+            while True:  # until the pipe is full
+                before, size = size, int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), "little")
+                if size == before and size > 60_000:
+                    break
+                time.sleep(0.2)
+            child.send_signal(signal.SIGTERM)
+            text = child.communicate(timeout=tools.TIMEOUT_SECONDS)[1]
+        self.assertEqual(child.returncode, 3, text)
+        self.assertIn("its reader takes nothing", text)
+        self.assertEqual(len(self.state()["unwritten_metrics"]), 1)
+
+    def test_no_run_writes_over_the_metrics_of_another(self):
+        self.run_plan(self.plan(), steps=6)
+        text = self.metrics.read_text()
+        self.assertEqual(json.loads(text.splitlines()[0])["run"], self.state()["run"])
+        own, self.save = self.save, self.folder / "r0"
+        other = self.folder / "other.jsonl"
+        self.run_plan(self.plan(), metrics=other, steps=4)
+        evaluates = ["--eval-data", self.data]
+
+        def refuse(says, *arguments):
+            done = tools.start("bowline-run", self.plan(), *arguments, "--metrics", self.metrics)
+            self.assertEqual(done.returncode, 1, done.stderr.decode())
+            self.assertIn(f"'{self.metrics}' {says}", done.stderr.decode())
+            self.assertNotIn("step 1/", done.stderr.decode())
+            self.assertEqual(self.metrics.read_text(), text)
+
+        data = ["--data", self.data]
+        refuse("holds metrics of an earlier run", *data, "--steps", 2)
+        refuse("holds metrics of an earlier run", *data, "--steps", 2, "--weights", own, "--save", self.folder / "new")
+        self.assertFalse((self.folder / "new").exists())
+        refuse("holds metrics of an earlier run", *evaluates, "--weights", own)
+        refuse("holds metrics of another run", *data, "--steps", 4, "--resume", self.save, *evaluates)
+        refuse("holds metrics of another run", *data, "--steps", 9, "--resume", self.save)
+        # Its own are kept by a run that is finished before their end.
+        self.save = own
+        self.run_plan(self.plan(), "--resume", own, *evaluates, steps=5, says="step 6: evaluation loss")
+        self.assertTrue(self.metrics.read_text().startswith(text))
+
+    def test_two_runs_at_a_time_do_not_share_metrics(self):
+        command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
+            [self.plan(), "--data", self.data, "--steps", 10**7, "--metrics", self.metrics, "--quiet"]))]
+        with subprocess.Popen(command, env={**os.environ, "BOWLINE_CACHE_DIR": "off"}) as child:
+            try:
+                while not self.metrics.exists() or not self.metrics.read_text():
+                    time.sleep(0.01)
+                done = tools.start("bowline-run", self.plan(), "--data", self.data, "--steps", 3, "--save", self.save,
+                                   "--metrics", self.metrics)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"another run is writing '{self.metrics}'", done.stderr.decode())
+            finally:
+                child.kill()
+
+    def test_a_due_evaluation_is_made_up_for_without_metrics(self):
+        flags = ["--eval-data", self.data, "--eval-every", 3]
+        for plan, how in ((self.plan(), []), (self.plan("--mesh", "dp=2"), ["--nproc", 2])):
+            shutil.rmtree(self.save, ignore_errors=True)
+            self.run_plan(plan, *flags, steps=3)
+            for steps in (4, 5):
+                done = tools.start("bowline-run", plan, "--data", self.data, "--resume", self.save / "step-00000003", *flags,
+                                   "--steps", steps, *how)
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                self.assertIn("step 3: evaluation loss", done.stderr.decode())
+
+    def test_another_evaluation_of_a_finished_run_is_recorded(self):
+        self.run_plan(self.plan(), "--eval-data", self.data, steps=3)
+        other = self.tokens("other.bin", tools.random_tokens(401, VOCABULARY - 1, seed=2))
+        for _ in range(2):
+            for data in (self.data, other):
+                self.run_plan(self.plan(), "--resume", self.save, "--eval-data", data, steps=3, says="evaluation loss")
+        self.assertEqual(self.steps_of("eval_loss"), [3, 3])
+        self.run_plan(self.plan(), "--eval-data", other, metrics=self.folder / "e.jsonl", steps=3, save=False)
+        self.assertEqual(tools.metrics_of(self.metrics)[-1], tools.metrics_of(self.folder / "e.jsonl")[-1])
 
     def test_a_directory_that_cannot_be_written_is_said_before_step_1(self):
         (self.folder / "s").write_text("a file")
@@ -151,10 +348,23 @@ class Week(tools.ToolTest):
         # It goes on with what it has now; the type that is computed in, the optimizer and the batch are settings, too.
         self.run_plan(other, "--resume", self.save, steps=7)
         for flags, name in ((["--dtype", "bf16"], "dtype"), (["--lr-schedule", "cosine", "--decay-steps", 9], "lr-schedule"),
-                            (["--optimizer", "sgd"], "optimizer"), (["--batch", 4], "batch"), (["--seed", 3], "seed"),
+                            (["--batch", 4], "batch"), (["--seed", 3], "seed"),
                             (["--weight-decay", "0"], "weight-decay"), (["--eps", "1e-6"], "eps"),
                             (["--warmup-steps", 2], "warmup-steps"), (["--beta1", "0.8"], "beta1")):
             self.run_plan(self.plan(*flags), "--resume", self.save, steps=9, code=1, says=f"\n  {name} ")
+
+    def test_another_optimizer_is_no_change_that_can_be_allowed(self):
+        adamw, sgd = self.plan(), self.plan("--optimizer", "sgd")
+        for before, after in ((adamw, sgd), (sgd, adamw)):
+            shutil.rmtree(self.save, ignore_errors=True)
+            self.metrics.unlink(missing_ok=True)
+            self.run_plan(before, steps=3)
+            for allow in ([], ["--allow-changes", "optimizer"]):
+                text = self.run_plan(after, "--resume", self.save, *allow, code=1, says="another optimizer")
+                self.assertIn("\n  optimizer ", text)
+                self.assertNotIn("by --allow-changes", text)
+            weights = text.split("--weights ")[1].split()[0]
+            self.run_plan(after, "--weights", weights, steps=1, save=False)
 
     def test_a_checkpoint_of_before_goes_on_with_a_note(self):
         self.run_plan(self.plan(), steps=3)
@@ -163,13 +373,13 @@ class Week(tools.ToolTest):
         del state["run"], state["recipe"]
         path.write_text(json.dumps(state))
         self.run_plan(self.plan("--lr", "0.002"), "--resume", self.save,
-                      says="does not say with which settings it was trained")
+                      says="does not say with which settings it was trained", metrics=self.folder / "new.jsonl")
         self.assertEqual(self.state()["recipe"]["lr"], 0.002)
 
     def test_a_second_run_into_a_save_directory_is_refused(self):
         self.run_plan(self.plan(), steps=3)
         before = (self.save / self.latest() / "model.safetensors").read_bytes()
-        self.run_plan(self.plan(), code=1, says="holds checkpoints of another run, the latest of step 3")
+        self.run_plan(self.plan(), code=1, says="holds checkpoints of another run, the latest step-00000003")
         self.assertEqual((self.save / self.latest() / "model.safetensors").read_bytes(), before)
         # While the first one runs, and has saved nothing.
         shutil.rmtree(self.save)

@@ -59,7 +59,8 @@ absl::Status ControlClient::WaitForWelcome(Clock::time_point deadline) {
       return absl::UnavailableError(
           absl::StrCat("rendezvous: rank 0 was there and is gone (", filled.message(), "); its output says more"));
     }
-    if (!WaitForSocket(connection_.descriptor(), false, deadline + kHubsDelay)) {
+    if (Clock::now() > deadline + kHubsDelay ||
+        !WaitForSocket(connection_.descriptor(), false, deadline + kHubsDelay)) {
       return absl::DeadlineExceededError("rendezvous: rank 0 is there, but does not say whether the others are");
     }
   }

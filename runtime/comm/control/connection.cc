@@ -21,6 +21,7 @@ namespace bowline {
 namespace {
 
 constexpr size_t kHeader = 5;  // u32 length of the rest, u8 type
+constexpr size_t kMostAtOnce = size_t{4} << 20;
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
@@ -103,9 +104,9 @@ absl::Status Connection::Flush() {
 
 absl::Status Connection::Fill() {
   char buffer[16384];
-  // Takes little more than the bytes of one message at a time, so that a flood of one side does not keep others
-  // waiting.
-  for (size_t taken = 0; taken < limit_ + kHeader;) {
+  input_.erase(0, std::exchange(consumed_, 0));
+  // Takes little at a time, so that a flood of one side keeps neither others nor deadlines waiting.
+  for (size_t taken = 0; taken < kMostAtOnce;) {
     const ssize_t now = ::recv(socket_.get(), buffer, sizeof(buffer), 0);
     if (now == 0) return absl::UnavailableError("the connection was closed");
     if (now < 0) {
@@ -120,14 +121,14 @@ absl::Status Connection::Fill() {
 }
 
 absl::StatusOr<std::optional<Message>> Connection::Next() {
-  if (input_.size() < 4) return std::nullopt;
+  const absl::string_view rest = absl::string_view(input_).substr(consumed_);
+  if (rest.size() < 4) return std::nullopt;
   uint32_t size = 0;
-  for (int i = 0; i < 4; ++i) size |= static_cast<uint32_t>(static_cast<uint8_t>(input_[i])) << (8 * i);
+  for (int i = 0; i < 4; ++i) size |= static_cast<uint32_t>(static_cast<uint8_t>(rest[i])) << (8 * i);
   if (size == 0 || size > limit_) return absl::InvalidArgumentError("bytes that are no message");
-  if (input_.size() < 4 + static_cast<size_t>(size)) return std::nullopt;
-  Message message = {static_cast<MessageType>(input_[4]), input_.substr(kHeader, size - 1)};
-  input_.erase(0, 4 + static_cast<size_t>(size));
-  return message;
+  if (rest.size() < 4 + static_cast<size_t>(size)) return std::nullopt;
+  consumed_ += 4 + static_cast<size_t>(size);
+  return Message{static_cast<MessageType>(rest[4]), std::string(rest.substr(kHeader, size - 1))};
 }
 
 std::string NumericAddress(const sockaddr* address, socklen_t size) {

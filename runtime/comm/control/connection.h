@@ -61,7 +61,7 @@ class Connection {
   bool has_output() const { return !output_.empty(); }
   absl::Status Flush();
 
-  // Reads what is there; kUnavailable when the other side closed.
+  // Reads some of what is there; kUnavailable when the other side closed.
   absl::Status Fill();
   // The next complete message, if any.
   absl::StatusOr<std::optional<Message>> Next();
@@ -70,6 +70,7 @@ class Connection {
   FileDescriptor socket_;
   size_t limit_ = kMaxStrangerMessage;
   std::string input_, output_;
+  size_t consumed_ = 0;  // bytes of input_ that Next has returned
 };
 
 // The address of a socket's own end, numeric and without the port; empty when there is none.

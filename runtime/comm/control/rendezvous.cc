@@ -157,7 +157,8 @@ Attempt Try(const Candidate& candidate, MessageType type, Hello hello, Clock::ti
       attempt.failure = filled;
       return attempt;
     }
-    if (!WaitForSocket(connection.descriptor(), connection.has_output(), deadline)) {
+    if (std::chrono::steady_clock::now() > deadline ||
+        !WaitForSocket(connection.descriptor(), connection.has_output(), deadline)) {
       attempt.failure = absl::UnavailableError("who listens there does not answer as rank 0 would");
       return attempt;
     }

@@ -93,7 +93,7 @@ TEST(MappedFileTest, AReaderThatAsksSurvives) {
   const TempDirectory directory;
   WriteWholeFile(directory / "f", std::string(20'000, 'q'));
   EXPECT_EXIT(ReadTruncatedAndSurvive(directory / "f"), ::testing::ExitedWithCode(17),
-              "^DATA_LOSS: '.*/f' cannot be read any more: it was made shorter");
+              "^UNAVAILABLE: '.*/f' cannot be read any more: it was made shorter");
 }
 
 TEST(MappedFileTest, GitLfsPointersAreNamed) {

@@ -144,6 +144,29 @@ TEST(Advice, MicrobatchesDivideWhatRanksDivide) {
                         "\"dp\"; use --microbatches 2, or --batch 6"));
 }
 
+// Stages and heads are no matter of a batch: where the model has too few, no batch is advised.
+TEST(Advice, TheModelComesBeforeSizes) {
+  TempDirectory directory;
+  std::string model =
+      modelOf(directory, 2, {{"num_attention_heads", 6}, {"num_key_value_heads", 2}, {"hidden_size", 48}});
+  const struct {
+    int64_t batch, microbatches;
+    const char *mesh, *schedule, *says;
+  } cases[] = {{7, 3, "pp=2,dp=2", "interleaved:2", "stages"},
+               {8, 5, "pp=2", "dualpipe_v", "stages"},
+               {10, 4, "pp=2,dp=2", "zb_v", "stages"},
+               {7, 2, "pp=4", "", "stages"},
+               {6, 4, "dp=2,tp=3", "", "heads"}};
+  for (const auto& [batch, microbatches, mesh, schedule, says] : cases) {
+    CompileOptions options = optionsOf(model, batch, mesh);
+    options.strategy.microbatches = microbatches;
+    options.strategy.schedule = schedule;
+    std::string message(compile(options).message());
+    EXPECT_THAT(message, HasSubstr(says)) << describe(options);
+    EXPECT_THAT(message, testing::Not(HasSubstr("--batch"))) << describe(options);
+  }
+}
+
 TEST(Advice, SizesAtTheLimits) {
   TempDirectory directory;
   std::string model = modelOf(directory, 4);

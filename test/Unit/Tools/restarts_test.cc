@@ -27,7 +27,12 @@ class Restarts : public ::testing::Test {
     const std::string count = absl::StrCat("0=touch:", directory_ / "starts", ",");
     SpawnOptions options = {"spawn-test", ranks, others};
     options.arguments.push_back(count + actions);
-    RestartOptions restart = {restarts, directory_.path(), others, "step 0"};
+    RestartOptions restart = {.restarts = restarts,
+                              .save_every = save_every_,
+                              .metrics = directory_ / "metrics",
+                              .save = directory_.path(),
+                              .resumed = others,
+                              .begin = "step 0"};
     restart.resumed.push_back(count + resumed);
     ::testing::internal::CaptureStderr();
     const absl::StatusOr<int> code = SpawnWithRestarts(options, restart);
@@ -39,6 +44,7 @@ class Restarts : public ::testing::Test {
   int Starts() const { return static_cast<int>(std::filesystem::file_size(directory_ / "starts")); }
 
   TempDirectory directory_;
+  int64_t save_every_ = 10;
   std::string err_;
 };
 
@@ -68,7 +74,7 @@ TEST_F(Restarts, AreCountedWhileNoCheckpointIsSaved) {
   EXPECT_EQ(Starts(), 3);
   EXPECT_THAT(err_, AllOf(HasSubstr("restart 1 of 2, from step 0\n"), HasSubstr("restart 2 of 2, from step 0\n"),
                           ContainsRegex("error: rank 0 \\(pid [0-9]+\\) ended with exit code 3; given up after 3 "
-                                        "failures in a row without a new checkpoint\n$")));
+                                        "failures in a row without progress\n$")));
 }
 
 TEST_F(Restarts, ANewCheckpointStartsTheCountAgain) {
@@ -78,6 +84,41 @@ TEST_F(Restarts, ANewCheckpointStartsTheCountAgain) {
             0);
   EXPECT_EQ(Starts(), 5);
   EXPECT_THAT(err_, AllOf(HasSubstr("restart 1 of 1, from step 10\n"), HasSubstr("restart 1 of 1, from step 40\n")));
+}
+
+// Each failure may save the last step, for that is what a failing run does.
+TEST_F(Restarts, AreCountedWhileNoCheckpointIsDue) {
+  const std::string train = absl::StrCat("train,save:", directory_.path(), ",exit:3");
+  for (const int64_t save_every : {0, 1000}) {
+    save_every_ = save_every;
+    std::filesystem::remove(directory_ / "starts");
+    std::filesystem::remove(directory_ / "latest");
+    EXPECT_EQ(Run(1, 2, train, train), 3);
+    EXPECT_EQ(Starts(), 3);
+    EXPECT_THAT(err_, AllOf(HasSubstr("restart 1 of 2, from step 10\n"), HasSubstr("restart 2 of 2, from step 20\n"),
+                            HasSubstr("given up after 3 failures in a row without progress")));
+  }
+}
+
+// One of the checkpoints between two failures was due, though the latest was not.
+TEST_F(Restarts, ADueCheckpointStartsTheCountAgain) {
+  save_every_ = 15;
+  const std::string save = absl::StrCat("save:", directory_.path());
+  const std::string finish = absl::StrCat("finish:", directory_ / "step-00000050");
+  EXPECT_EQ(Run(1, 1, absl::StrCat("train,", save, ",", save, ",exit:3"),
+                absl::StrCat("train,", save, ",", save, ",", finish, ",exit:3")),
+            0);
+  EXPECT_THAT(err_, AllOf(HasSubstr("restart 1 of 1, from step 20\n"), HasSubstr("restart 1 of 1, from step 40\n")));
+}
+
+TEST_F(Restarts, ThatBeginAgainBeginTheMetricsAgain) {
+  std::ofstream(directory_ / "metrics") << "a line\n";
+  EXPECT_EQ(Run(1, 1, "exit:3", "exit:0"), 3);
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "metrics"), 7);  // not the run's: it did not train
+  EXPECT_EQ(Run(1, 1, absl::StrCat("train,save:", directory_.path(), ",exit:3"), "exit:0"), 0);
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "metrics"), 7);
+  EXPECT_EQ(Run(1, 1, "train,exit:3", "exit:0"), 3);
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "metrics"), 0);
 }
 
 TEST_F(Restarts, AreForErrorsOnceTheRunTrains) {

@@ -86,6 +86,16 @@ Ended Spawn(int ranks, const std::vector<std::string>& actions) {
   return ended;
 }
 
+// A message of several lines, which all ranks have, is printed once and in order, though lines of others come between.
+TEST(SpawnTest, MessagesOfSeveralLinesStayWhole) {
+  const std::string text = "say:head\n  setting  here\n  lr       1\nadvice";
+  const Ended both = Spawn(2, {absl::StrCat("0=meet,", text, ",exit:1"), absl::StrCat("1=meet,", text, ",exit:1")});
+  EXPECT_EQ(both.exit_code, 1);
+  EXPECT_THAT(both.err, HasSubstr("spawn-test: error: head\n  setting  here\n  lr       1\nadvice\n"));
+  EXPECT_THAT(both.err, Not(HasSubstr("]   setting")));
+  EXPECT_EQ(both.err.find("advice"), both.err.rfind("advice"));
+}
+
 // The others would wait for ever; each of the tests ends because they are ended.
 
 TEST(Spawn, ARankThatExitsWithoutAnErrorBeforeAllHaveMetEndsTheOthers) {

@@ -94,6 +94,8 @@ TEST_F(BowlineRunKillTest, KilledAgainAndAgainItGivesTheMetricsOfOneRun) {
       std::vector<std::string> arguments = TrainArguments(kSteps, "killed", "killed.jsonl");
       if (std::filesystem::exists(directory_ / "killed/latest")) {
         arguments.insert(arguments.end(), {"--resume", directory_ / "killed"});
+      } else {
+        std::filesystem::remove(directory_ / "killed.jsonl");
       }
       const pid_t child = Start(arguments);
       if (lives < 200) {

@@ -37,6 +37,7 @@ TEST_F(BowlineRunTest, TrainsWithMetricsEvaluationAndCheckpoints) {
   for (const nlohmann::json& line : Metrics("m")) {
     std::set<std::string> keys;
     for (const auto& [key, value] : line.items()) keys.insert(key);
+    EXPECT_EQ(keys.erase("run"), order.empty() ? 1u : 0u);
     if (keys == std::set<std::string>({"step", "save_s", "save_stall_s"})) {
       EXPECT_LE(line["save_stall_s"], line["save_s"]);
       saves.push_back(line["step"].dump());
@@ -66,6 +67,7 @@ TEST_F(BowlineRunTest, TwoRunsGiveTheSameLosses) {
     EXPECT_EQ(Run(run + " --quiet --metrics $D/b").output, "");
     EXPECT_EQ(Metrics("a").size(), 8u);
     EXPECT_EQ(TimelessMetrics("a"), TimelessMetrics("b"));
+    for (const char* name : {"a", "b"}) std::filesystem::remove(directory_ / name);
   }
 }
 
@@ -79,7 +81,7 @@ TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
   EXPECT_THAT(resumed.output, HasSubstr("after step 10"));
   EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
   // From an older checkpoint: the lines behind it are replaced by the same ones.
-  ASSERT_EQ(Run(run + " --steps 20 --resume $D/a/step-00000008 --save $D/c --metrics $D/mb").exit_code, 0);
+  ASSERT_EQ(Run(run + " --steps 20 --resume $D/a/step-00000008 --save $D/c --metrics $D/ma").exit_code, 0);
   EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
   for (const char* file : {"model", "optimizer"}) {
     EXPECT_EQ(ReadWholeFile(directory_ / ("a/step-00000020/" + std::string(file) + ".safetensors")),
@@ -121,6 +123,7 @@ TEST_F(BowlineRunTest, FilesFollowEachOther) {
     const Outcome outcome = Run(arguments + "--steps 8 --quiet --metrics $D/n");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
     EXPECT_EQ(TimelessMetrics("n"), TimelessMetrics("m"));
+    std::filesystem::remove(directory_ / "n");
   }
 }
 
@@ -423,6 +426,7 @@ TEST_F(BowlineRunTest, ALossThatIsNoNumberNamesItsStep) {
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.output, ::testing::ContainsRegex("error: step [0-9]+: the loss is "));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "s/latest"));
+  std::filesystem::remove(directory_ / "m");
   const Outcome allowed = Run(run + "--allow-non-finite");
   EXPECT_EQ(allowed.exit_code, 0);
   EXPECT_THAT(allowed.output, HasSubstr("is not finite from element [0, 0] on; saved all the same"));

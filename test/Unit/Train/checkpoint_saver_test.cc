@@ -179,7 +179,7 @@ TEST_F(SaveDirectoryTest, TakesCheckpointsOfTheSameRunAlone) {
   for (const std::string& resumed : {std::string(), step}) {
     const absl::Status other = prepare({.id = "b", .resumed_from = resumed});
     EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(other.message()), HasSubstr("holds checkpoints of another run, the latest of step 3"));
+    EXPECT_THAT(std::string(other.message()), HasSubstr("holds checkpoints of another run, the latest step-00000003"));
   }
   // Older ones do not say whose they are.
   SaveAs("", 3);
@@ -193,12 +193,53 @@ TEST_F(SaveDirectoryTest, KeepsWhatIsNoCheckpoint) {
   std::filesystem::create_directories(path + "/step-00000002");
   WriteWholeFile(notes, "mine");
   SaveDirectory save;
-  const absl::Status status = Prepare(save, path, {.id = "a"});
+  const absl::Status status =
+      Prepare(save, path, {.id = "a", .resumed_from = path + "/step-00000001", .first_step = 1});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("step-00000002' is no checkpoint, for it has no trainer_state.json; a save of this step would "
+              HasSubstr("step-00000002' is no checkpoint of this run, or cannot be read; a save of this step would "
                         "replace it: move it elsewhere"));
   EXPECT_TRUE(std::filesystem::exists(notes));
+  // A run that is behind it never comes there.
+  EXPECT_EQ(Prepare(save, path, {.id = "a", .resumed_from = path + "/step-00000003", .first_step = 3}),
+            absl::OkStatus());
+}
+
+// One damaged file says nothing about the other checkpoints.
+TEST_F(SaveDirectoryTest, IsOfAnotherRunThoughItsLatestCannotBeRead) {
+  const std::string path = directory_ / "s";
+  SaveAs("a", 3);
+  SaveAs("a", 5);
+  for (const char* file : {"/latest", "/step-00000005/trainer_state.json"}) {
+    WriteWholeFile(path + file, "");
+    SaveDirectory save;
+    EXPECT_THAT(std::string(Prepare(save, path, {.id = "b"}).message()),
+                HasSubstr("holds checkpoints of another run, the latest step-00000005"));
+  }
+  SaveDirectory save;
+  EXPECT_THAT(
+      std::string(Prepare(save, path, {.id = "a", .resumed_from = path + "/step-00000003", .first_step = 3}).message()),
+      HasSubstr("step-00000005' is no checkpoint of this run, or cannot be read"));
+}
+
+TEST_F(SaveDirectoryTest, ASaveSparesCheckpointsOfAnotherRun) {
+  const std::string path = directory_ / "s";
+  SaveAs("a", 3);
+  SaveAs("other", 5);
+  SaveDirectory save;
+  EXPECT_THAT(
+      std::string(Prepare(save, path, {.id = "a", .resumed_from = path + "/step-00000003", .first_step = 3}).message()),
+      HasSubstr("step-00000005' is no checkpoint of this run"));
+}
+
+TEST_F(SaveDirectoryTest, TheLockIsNoLinkToAnotherFile) {
+  const std::string path = directory_ / "s";
+  std::filesystem::create_directory(path);
+  WriteWholeFile(directory_ / "precious", "precious");
+  std::filesystem::create_symlink("../precious", path + "/.lock");
+  SaveDirectory save;
+  EXPECT_THAT(std::string(Prepare(save, path, {.id = "a"}).message()), HasSubstr("cannot write '"));
+  EXPECT_EQ(ReadWholeFile(directory_ / "precious"), "precious");
 }
 
 // The first save is no time to find out.

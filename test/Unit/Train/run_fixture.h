@@ -55,6 +55,7 @@ class RunFixture : public ::testing::Test {
       if (line.contains("save_s")) continue;
       line.erase("tokens_per_s");
       line.erase("step_ms");
+      line.erase("run");
       lines.push_back(std::move(line));
     }
     return lines;

@@ -141,7 +141,7 @@ TEST(TrainLoopTest, WhatFailsBesideTheStepsCostsNone) {
   }
   // Metrics that the disk does not take.
   {
-    auto metrics = MetricsLog::Create("/dev/full");
+    auto metrics = MetricsLog::Create("/dev/full", "r");
     ASSERT_TRUE(metrics.ok()) << metrics.status();
     const TempDirectory directory;
     ToyRun run(shape, data);

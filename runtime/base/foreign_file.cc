@@ -1,0 +1,71 @@
+#include "runtime/base/foreign_file.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace bowline {
+namespace {
+
+struct Format {
+  absl::string_view magic;
+  size_t at;
+  absl::string_view name;
+};
+
+constexpr Format kFormats[] = {
+    {"\x1f\x8b", 0, "it is a gzip archive: unpack it with gunzip or tar first"},
+    {"PK\x03\x04", 0,
+     "it is a zip archive, as torch.save writes: convert a PyTorch file to safetensors, or unpack the archive"},
+    {"GGUF", 0, "it is a GGUF file: give it the name *.gguf, and its path in place of a model's directory"},
+    {"\x93NUMPY", 0, "it is a NumPy file (.npy)"},
+    {"BWLP", 4, "it is a plan that `bowline compile` wrote"},
+    {"\x28\xb5\x2f\xfd", 0, "it is a zstd archive: unpack it with unzstd first"},
+    {"\xfd"
+     "7zXZ",
+     0, "it is an xz archive: unpack it with unxz first"},
+    {"BZh", 0, "it is a bzip2 archive: unpack it with bunzip2 first"},
+    {"7z\xbc\xaf\x27\x1c", 0, "it is a 7z archive: unpack it first"},
+    {"ustar", 257, "it is a tar archive: unpack it with tar first"},
+    {"\x89HDF\r\n\x1a\n", 0, "it is an HDF5 file: convert it to safetensors"},
+    {"PAR1", 0, "it is a Parquet file: export its text, and make tokens of that with `bowline data`"},
+    {"\x80\x02", 0, "it is a Python pickle, as older versions of torch.save write: convert it to safetensors"},
+    {"%PDF-", 0, "it is a PDF document"},
+};
+
+bool IsPage(absl::string_view text) {
+  absl::ConsumePrefix(&text, "\xef\xbb\xbf");
+  const std::string begin = absl::AsciiStrToLower(absl::StripLeadingAsciiWhitespace(text.substr(0, 256)));
+  constexpr absl::string_view kTags[] = {"<!doctype", "<html", "<?xml", "<head", "<!--"};
+  return std::any_of(std::begin(kTags), std::end(kTags),
+                     [&](absl::string_view tag) { return absl::StartsWith(begin, tag); });
+}
+
+// A length of eight bytes and an object that is at most as long.
+bool IsSafetensors(absl::string_view text) {
+  if (text.size() < 10 || text[8] != '{' || (text[9] != '"' && text[9] != '}' && text[9] != ' ')) return false;
+  return text[5] == 0 && text[6] == 0 && text[7] == 0;
+}
+
+}  // namespace
+
+absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes) {
+  const absl::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Format& format : kFormats) {
+    if (text.size() > format.at && absl::StartsWith(text.substr(format.at), format.magic)) return format.name;
+  }
+  if (IsPage(text)) return "it is a web page (HTML or XML), perhaps of an error or a login: fetch the file again";
+  if (IsSafetensors(text)) return kSafetensorsFormat;
+  return "";
+}
+
+std::string ForeignFormatNote(absl::Span<const uint8_t> bytes) {
+  const absl::string_view format = ForeignFormatOf(bytes);
+  return format.empty() ? "" : absl::StrCat("; ", format);
+}
+
+}  // namespace bowline

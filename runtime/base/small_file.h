@@ -1,0 +1,20 @@
+#ifndef BOWLINE_RUNTIME_BASE_SMALL_FILE_H_
+#define BOWLINE_RUNTIME_BASE_SMALL_FILE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "runtime/base/status.h"
+
+namespace bowline {
+
+// The content of a regular file that should be small, at most its first `most` bytes, whatever lies under the name.
+// Errors are those of MappedFile::Open.
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t most);
+
+// The first line of such a file, without its end; empty where it cannot be read.
+std::string FirstLineOf(const std::string& path);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_BASE_SMALL_FILE_H_
