@@ -9,10 +9,11 @@
 namespace bowline {
 namespace {
 
-// Neither the run nor the plan's name: they differ between runs that save equal bytes.
+// Without the names of run and plan and the lines of metrics, which differ between runs that save equal bytes.
 std::string StateDigest(TrainerState state) {
   state.run.clear();
   state.plan.clear();
+  state.unwritten_metrics.clear();
   // Keys sorted, as reading it leaves them.
   if (!state.recipe.empty()) {
     state.recipe = nlohmann::json::parse(state.recipe, nullptr, /*allow_exceptions=*/false)
