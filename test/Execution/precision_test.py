@@ -28,6 +28,7 @@ class Precision(tools.ToolTest):
         tools.compile_train(model, plan, "--dtype", dtype, "--lr", "0.003", *flags)
         tools.succeed("bowline-check", plan)
         shutil.rmtree(saved, ignore_errors=True)  # of another run
+        metrics.unlink(missing_ok=True)
         tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", steps, "--order", "shuffle",
                       "--metrics", metrics, "--save", saved, "--quiet")
         return [float(line["loss"]) for line in tools.metrics_of(metrics)], saved
