@@ -20,7 +20,7 @@ static constexpr int64_t kMostThreads = 4096;
 static absl::Status checkOptimizer(const CompileOptions &options) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   for (auto [flag, value] :
-       {std::pair{"--lr", options.lr}, std::pair{"--min-lr", options.minLr}, std::pair{"--eps", options.eps},
+       {std::pair{"--lr", options.lr}, std::pair{"--min-lr", options.minLr},
         std::pair{"--weight-decay", options.weightDecay}, std::pair{"--clip-norm", options.clipNorm}})
     if (!(value >= 0 && value <= std::numeric_limits<float>::max()))
       return invalid(flag, " must be from 0 to ", std::numeric_limits<float>::max(), ", the largest f32, got ", value);
@@ -32,6 +32,9 @@ static absl::Status checkOptimizer(const CompileOptions &options) {
     if (!(beta >= 0 && static_cast<float>(beta) < 1))
       return invalid(flag, " must be at least 0 and less than 1 in f32, got ", beta,
                      ": the first steps would divide by zero; use 0.999999 at most");
+  if (!(options.eps <= std::numeric_limits<float>::max()))
+    return invalid("--eps must be from ", std::numeric_limits<float>::min(), " to ", std::numeric_limits<float>::max(),
+                   ", the largest f32, got ", options.eps, "; use 1e-8");
   if (options.eps < std::numeric_limits<float>::min())
     return invalid("--eps must be at least ", std::numeric_limits<float>::min(), ", the least normal f32, got ",
                    options.eps, ": rows of parameters without a gradient would be 0 / 0, which is NaN; use 1e-8");

@@ -153,7 +153,8 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
   if (options.mode != CompileMode::Serve)
     BOWLINE_RETURN_IF_ERROR(StepSizeRules(strategy, config.maxPositions)
-                                .checkSequence({trains(options.mode) ? options.batch : 1, microbatches, options.seq}));
+                                .checkSequence({trains(options.mode) ? options.batch : 1, microbatches, options.seq},
+                                               trains(options.mode)));
   remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
   BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model, &remarks).status());
   hf::ImportOptions import;

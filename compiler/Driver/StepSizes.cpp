@@ -119,7 +119,7 @@ absl::Status StepSizeRules::check(const StepSizes &sizes, const StepFlags &flags
   return check(sizes, flags, /*advises=*/true);
 }
 
-absl::Status StepSizeRules::checkSequence(const StepSizes &sizes) const {
+absl::Status StepSizeRules::checkSequence(const StepSizes &sizes, bool isStep) const {
   absl::Status status = checkPositions(sizes);
   if (status.ok())
     return status;
@@ -132,8 +132,19 @@ absl::Status StepSizeRules::checkSequence(const StepSizes &sizes) const {
     if (seq > 0 && checkPositions(tried).ok() && checkLength(tried).ok())
       nearest.push_back(seq);
   }
+  if (nearest.empty())
+    return status;
+  // The batch may be wrong too.
+  std::string others;
+  StepSizes tried = sizes;
+  tried.seq = nearest.front();
+  if (isStep && !check(tried, {}, /*advises=*/false).ok()) {
+    others = advise(tried, {});
+    if (llvm::StringRef rest = others; rest.consume_front("; use "))
+      others = ", with " + rest.str();
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat(status.message(), nearest.empty() ? "" : "; use --seq ", absl::StrJoin(nearest, " or ")));
+      absl::StrCat(status.message(), "; use --seq ", absl::StrJoin(nearest, " or "), others));
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,7 +46,8 @@ public:
   absl::Status check(const StepSizes &sizes, const StepFlags &flags = {}) const;
 
   /// The same about the length of sequences, which the model limits too, and with sequence parallelism ranks divide.
-  absl::Status checkSequence(const StepSizes &sizes) const;
+  /// \p isStep: the other sizes are those of a step, and the advice is about them as well.
+  absl::Status checkSequence(const StepSizes &sizes, bool isStep) const;
 
   /// The least sizes that the strategy allows, with the same sequence: a model for which these fail is not for the
   /// strategy, whatever the batch. Nothing where there are none.

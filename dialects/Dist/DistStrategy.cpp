@@ -80,6 +80,13 @@ static LogicalResult checkAxis(Operation *line, MeshOp mesh, StringRef axis) {
   return diagnostic;
 }
 
+/// The usual name of the axis that a line is about.
+static StringRef usualAxisOf(Operation &line) {
+  if (isa<StagesOp, ScheduleOp>(line))
+    return "pp";
+  return isa<BatchOp, ZeroOp, BucketBytesOp>(line) ? "dp" : "tp";
+}
+
 /// Only lines of strategies, of each kind at most one, and without a mesh none that is about several ranks.
 static LogicalResult checkLines(StrategyOp strategy) {
   llvm::DenseMap<OperationName, Operation *> seen;
@@ -92,8 +99,8 @@ static LogicalResult checkLines(StrategyOp strategy) {
       return diagnostic;
     }
     if (!strategy.getMesh() && !isa<MicrobatchesOp, RecomputeOp>(line))
-      return line.emitOpError("is about several ranks, and the strategy has none; add a mesh, for instance --mesh "
-                              "dp=2,tp=2, or in a file: mesh @mesh [\"dp\", \"tp\"] [2, 2]");
+      return line.emitOpError("is about several ranks, and the strategy has none; add a mesh of N ranks, --mesh ")
+             << usualAxisOf(line) << "=N, or in a file: mesh @mesh [\"" << usualAxisOf(line) << "\"] [N]";
   }
   return success();
 }

@@ -140,7 +140,8 @@ LogicalResult Strategy::checkUses(dist::MeshOp line) const {
     if (llvm::is_contained(kUsual, axis.name))
       return diagnostic << "a line gives its usual part to another axis";
     if (!usual.empty())
-      diagnostic << "the nearest name that has a use by itself is " << quote(*FindNearest(axis.name, usual))
+      diagnostic << "names that have a use by themselves are "
+                 << llvm::join(llvm::map_range(usual, [](StringRef name) { return quote(name.str()); }), ", ")
                  << ", others need a line of a strategy, such as ";
     return diagnostic << "batch \"" << StringRef(axis.name).take_front(50) << "\"";
   }

@@ -109,9 +109,10 @@ LogicalResult FlagWriter::addMesh() {
     auto [name, number] = part.split('=');
     name = name.trim();
     if (name.empty() || number.trim().getAsInteger(10, sizes.emplace_back())) {
-      StringRef word = name.take_front(50).take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-      return emitError(mesh.location) << "axes are NAME=SIZE, with commas between, for instance '"
-                                      << (word.empty() ? "dp" : word) << "=2', and not '" << part.take_front(50) << "'";
+      // Another name needs a use.
+      StringRef known = llvm::is_contained({"pp", "dp", "fsdp", "tp"}, name) ? name : "dp";
+      return emitError(mesh.location) << "axes are NAME=SIZE, with commas between, for instance '" << known
+                                      << "=2', and not '" << part.take_front(50) << "'";
     }
     names.push_back(name);
   }

@@ -84,9 +84,10 @@ absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, st
   for (const auto& [name, path] : tools) {
     if (!is_flag) words.push_back(name);
   }
+  const std::string nearest = Suggest(verb, words, "");
   return absl::InvalidArgumentError(absl::StrCat("unknown ", is_flag ? "flag" : "verb", " '", verb.substr(0, 200),
-                                                 "'; the nearest one is '", NearestWord(verb, words),
-                                                 "', and 'bowline help' lists all"));
+                                                 "'; ", nearest, nearest.empty() ? "" : ", and ",
+                                                 "'bowline help' lists all"));
 }
 
 // The text in which a tool lists its flags; nothing where it fails.

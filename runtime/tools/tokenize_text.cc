@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/file_descriptor.h"
+#include "runtime/base/lfs_pointer.h"
 #include "runtime/base/output_files.h"
 #include "runtime/text/gguf_tokenizer.h"
 #include "runtime/tools/tool_support.h"
@@ -34,6 +35,13 @@ absl::StatusOr<FileDescriptor> OpenText(const std::string& text, uint64_t* size)
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("cannot examine '", text, "'"));
   *size = S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
+  // What a clone without the file has in its place is text as well.
+  std::array<uint8_t, 1024> beginning;
+  if (*size > 0 && *size <= beginning.size()) {
+    const ssize_t count = ::pread(file.get(), beginning.data(), beginning.size(), 0);
+    const auto bytes = absl::MakeConstSpan(beginning).first(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    BOWLINE_RETURN_IF_ERROR(RefuseLfsPointer(text, bytes));
+  }
   return file;
 }
 

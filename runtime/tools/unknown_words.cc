@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/edit_distance.h"
 
 namespace bowline {
@@ -27,7 +28,7 @@ std::string DescribeUnknownFlag(const CLI::App& app, const std::string& word) {
   AddFlags(app, flags);
   if (flags.empty()) return "";
   const std::string name = word.substr(0, word.find('='));
-  return absl::StrCat("unknown flag '", name.substr(0, 200), "'; the nearest one is '", NearestWord(name, flags), "'");
+  return absl::StrCat("unknown flag '", name.substr(0, 200), "'; ", Suggest(name, flags, "--help lists all"));
 }
 
 std::string DescribeUnknownCommand(const CLI::App& app, const std::string& word) {
@@ -36,8 +37,7 @@ std::string DescribeUnknownCommand(const CLI::App& app, const std::string& word)
     if (!command->get_name().empty()) commands.push_back(command->get_name());
   }
   if (commands.empty()) return "";
-  return absl::StrCat("unknown command '", word.substr(0, 200), "'; the nearest one is '", NearestWord(word, commands),
-                      "'");
+  return absl::StrCat("unknown command '", word.substr(0, 200), "'; ", Suggest(word, commands, "--help lists all"));
 }
 
 bool IsFlag(const std::string& word) {
@@ -55,6 +55,19 @@ const std::string& NearestWord(absl::string_view word, const std::vector<std::st
     if (longer != words.end()) return *longer;
   }
   return *FindNearest(std::string_view(word.data(), word.size()), words);
+}
+
+std::string Suggest(absl::string_view word, const std::vector<std::string>& words, absl::string_view otherwise) {
+  const std::string& nearest = NearestWord(word, words);
+  const size_t distance = EditDistance(std::string_view(word.data(), std::min<size_t>(word.size(), 256)), nearest);
+  const bool is_begun = absl::StartsWith(nearest, word) || absl::EndsWith(nearest, absl::StripPrefix(word, "--"));
+  // Of more edits one word is not made by mistake of the other.
+  const size_t dashes = absl::StartsWith(nearest, "--") ? 2 : 0;
+  const size_t letters = std::max(std::min(word.size(), nearest.size()), dashes) - dashes;
+  if (!is_begun && distance > std::max<size_t>(1, letters <= 6 ? letters / 2 : letters / 3)) {
+    return std::string(otherwise);
+  }
+  return absl::StrCat("the nearest one is '", nearest, "'");
 }
 
 std::string DescribeUnknownWord(const CLI::App& app) {

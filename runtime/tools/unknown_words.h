@@ -16,6 +16,9 @@ namespace bowline {
 // else the nearest by its edits.
 const std::string& NearestWord(absl::string_view word, const std::vector<std::string>& words);
 
+// "the nearest one is 'WORD'", of such words; `otherwise` where none is near.
+std::string Suggest(absl::string_view word, const std::vector<std::string>& words, absl::string_view otherwise);
+
 // Describes the first word of a parsed command line that is no flag and no command of `app`, or of the command
 // that was chosen, and which one is nearest; empty where nothing is left over but values.
 std::string DescribeUnknownWord(const CLI::App& app);

@@ -190,6 +190,7 @@ class BadInput(tools.ToolTest):
         # What steps, which compute in f32, would divide by, or is no number there.
         for value in ("0", "1e-50", "1e-39"):
             self.refuse(("--eps must be at least 1.17549e-38", "use 1e-8"), *flags, "--eps", value)
+        self.refuse(("--eps must be from 1.17549e-38 to 3.40282e+38", "use 1e-8"), *flags, "--eps", "1e40")
         for flag in ("--beta1", "--beta2"):
             for value in ("1", "0.99999999999"):
                 self.refuse((f"{flag} must be at least 0 and less than 1 in f32",), *flags, flag, value)
@@ -258,6 +259,8 @@ class BadInput(tools.ToolTest):
         refuse(place("x.gguf"), "bowline-compile", self.folder / "x.gguf", "--mode", "serve", *out)
         refuse(place("x.mlir"), "bowline-compile", self.folder / "x.mlir", *out)
         refuse(place("s.mlir"), "bowline-compile", tools.MODELS / MODEL, *sizes, "--strategy", self.folder / "s.mlir", *out)
+        refuse(place("text.txt"), "bowline-data", "tokenize", self.folder / "text.txt", "--tokenizer", "bytes",
+               "-o", self.folder / "y.bin")
         for name in ("tokens.bin", "tokens.npy", "tokens.idx"):
             refuse(place(name), *run, "--data", self.folder / name)
         refuse(place("tokenizer/tokenizer.json"), "bowline-data", "tokenize", CONFIG, "--tokenizer",
@@ -268,7 +271,6 @@ class BadInput(tools.ToolTest):
         for wrong, nearest, command in (
                 ("--batchh", "--batch", ("bowline-compile", tools.MODELS / MODEL, "--batchh", 4, "--seq", 5)),
                 ("--batchh", "--batch", ("bowline-compile", "--batchh=4")),
-                ("--mico", "--mode", ("bowline-compile", "--mico")),
                 ("--micro", "--microbatches", ("bowline-compile", "--micro", 2, tools.MODELS / MODEL)),
                 ("--codegen", "--no-codegen", ("bowline-compile", "--codegen")),
                 ("--target-cpuu", "--target-cpu", ("bowline-compile", "--target-cpuu", "x86-64-v3")),
@@ -279,6 +281,8 @@ class BadInput(tools.ToolTest):
                 ("--plan-to-mlri", "--plan-to-mlir", ("bowline-translate", "--plan-to-mlri", "x.plan")),
                 ("--tokeniser", "--tokenizer", ("bowline-data", "tokenize", "x", "--tokeniser", "bytes"))):
             self.refuse(f"unknown flag '{wrong}'; the nearest one is '{nearest}'\n", *command)
+        for wrong in ("--learning-rate", "--checkpoint", "--mesh-axes", "--xyzzy"):
+            self.refuse(f"unknown flag '{wrong}'; --help lists all\n", "bowline-compile", wrong, 1)
         self.refuse("unknown command 'tokenise'; the nearest one is 'tokenize'", "bowline-data", "tokenise", "x")
         # What LLVM's library reads, it corrects itself.
         done = tools.start("bowline-opt", "--mlir-timming")
@@ -321,13 +325,13 @@ class BadInput(tools.ToolTest):
             refuse(flag, flag, "nan")
 
         # Axes and sizes.
-        refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "by itself is 'pp'"), "--mesh", "dp=2,ep=2")
+        refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "names that have a use by themselves are 'pp', 'fsdp', 'tp'"), "--mesh", "dp=2,ep=2")
         refuse(("--mesh dp=0: ", "nearest valid one is 1"), "--mesh", "dp=0")
         refuse(("--mesh dp=: ", "NAME=SIZE"), "--mesh", "dp=")
         refuse('axis "dp" is named twice', "--mesh", "dp=2,dp=3")
         refuse(("--zero 1: ", 'axis "fsdp"', 'nearest is "dp"'), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
         refuse(("--sequence-parallel: ", 'no axis "tp"', "--mesh tp=2"), "--mesh", "dp=2", "--sequence-parallel")
-        refuse(("--zero 1: ", "add a mesh, for instance --mesh dp=2,tp=2"), "--zero", 1)
+        refuse(("--zero 1: ", "add a mesh of N ranks, --mesh dp=N"), "--zero", 1)
         refuse(("--batch 6 does not divide over the 4 ranks along \"dp\"", "use --batch 4 or 8"), "--mesh", "dp=4")
         # Patterns and axes of a file.
         mesh = 'mesh @m ["dp", "tp"] [3, 2]\n'

@@ -2,7 +2,7 @@
 // RUN: bowline-opt %s --verify-diagnostics --split-input-file
 
 dist.strategy @mesh {
-  // expected-error @+1 {{is about several ranks, and the strategy has none; add a mesh, for instance --mesh dp=2,tp=2, or in a file: mesh @mesh ["dp", "tp"] [2, 2]}}
+  // expected-error @+1 {{is about several ranks, and the strategy has none; add a mesh of N ranks, --mesh dp=N, or in a file: mesh @mesh ["dp"] [N]}}
   batch "dp"
 }
 

@@ -51,7 +51,7 @@
 // LESS: error: 'dist.zero' op says otherwise than --zero 0; remove one of them
 // ONE: error: 'dist.microbatches' op says otherwise than --microbatches 1; remove one of them
 // SIZE: error: loc("--mesh dp"): axes are NAME=SIZE, with commas between, for instance 'dp=2', and not 'dp'
-// RANKS: error: loc("--zero 1"): 'dist.zero' op is about several ranks, and the strategy has none; add a mesh, for instance --mesh dp=2,tp=2
+// RANKS: error: loc("--zero 1"): 'dist.zero' op is about several ranks, and the strategy has none; add a mesh of N ranks, --mesh dp=N
 // LEVEL: error: loc("--zero 7"): 'dist.zero' op has level 7; the nearest of 0 to 3 is 3
 // STRATEGY dist.strategy @own {
 // STRATEGY   mesh @ranks ["dp", "model"] [2, 2]
