@@ -398,19 +398,26 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
 /// comes before: what is advised about sizes would be refused for it.
 static absl::Status checkStrategyFirst(const absl::Status &refused, const CompileOptions &options,
                                        const Strategy &strategy) {
-  const std::optional<StepSizes> least = StepSizeRules(strategy).least(options.seq);
+  BOWLINE_ASSIGN_OR_RETURN(const hf::ModelConfig config, hf::readConfig(options.model));
+  const StepSizeRules rules(strategy, config.maxPositions);
+  const absl::Status length =
+      rules.checkSequence({options.batch, strategy.microbatches.value_or(1), options.seq}, /*isStep=*/true);
+  const int64_t seq = length.ok() ? options.seq : rules.longestBelow(options.seq);
+  const std::optional<StepSizes> least = rules.least(seq);
   const bool areMicrobatchesInFile = strategy.microbatches && !options.strategy.microbatches;
+  const absl::Status &mistake = length.ok() ? refused : length;
   if (!least || (areMicrobatchesInFile && least->microbatches != *strategy.microbatches))
-    return refused;
+    return mistake;
   CompileOptions tried = options;
   tried.batch = least->batch;
+  tried.seq = seq;
   if (!areMicrobatchesInFile && (least->microbatches > 1 || options.strategy.microbatches))
     tried.strategy.microbatches = least->microbatches;
   tried.to = std::min(options.to, Phase::Local);
   tried.timing = false;
   tried.irPrinting = IrPrinting::None;
   absl::Status status = compileModel(tried).status();
-  return status.ok() ? refused : status;
+  return status.ok() ? mistake : status;
 }
 
 /// A Hugging Face directory. The strategy comes first: it says how many sequences a microbatch has.

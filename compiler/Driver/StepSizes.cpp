@@ -119,12 +119,16 @@ absl::Status StepSizeRules::check(const StepSizes &sizes, const StepFlags &flags
   return check(sizes, flags, /*advises=*/true);
 }
 
+int64_t StepSizeRules::longestBelow(int64_t seq) const {
+  const int64_t ranks = strategy.getSize(strategy.sequenceAxis);
+  return std::min(seq, maxPositions.value_or(hf::kMaxTokens)) / ranks * ranks;
+}
+
 absl::Status StepSizeRules::checkSequence(const StepSizes &sizes, bool isStep) const {
   absl::Status status = checkPositions(sizes);
   if (status.ok())
     return status;
-  const int64_t ranks = strategy.getSize(strategy.sequenceAxis);
-  const int64_t below = std::min(sizes.seq, maxPositions.value_or(hf::kMaxTokens)) / ranks * ranks;
+  const int64_t ranks = strategy.getSize(strategy.sequenceAxis), below = longestBelow(sizes.seq);
   std::vector<int64_t> nearest;
   for (int64_t seq : {below, below + ranks}) {
     StepSizes tried = sizes;

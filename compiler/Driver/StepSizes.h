@@ -48,6 +48,8 @@ public:
   /// The same about the length of sequences, which the model limits too, and with sequence parallelism ranks divide.
   /// \p isStep: the other sizes are those of a step, and the advice is about them as well.
   absl::Status checkSequence(const StepSizes &sizes, bool isStep) const;
+  /// The greatest length up to \p seq that the model and the ranks take; 0 where there is none.
+  int64_t longestBelow(int64_t seq) const;
 
   /// The least sizes that the strategy allows, with the same sequence: a model for which these fail is not for the
   /// strategy, whatever the batch. Nothing where there are none.
