@@ -66,7 +66,8 @@ class GgufTensors : public StoredTensors {
   }
 
   static ElementType FormatOf(const GgufModel::Tensor& tensor) {
-    return *ElementTypeFromGguf(static_cast<int>(tensor.stored->type->number));  // opening the file has checked it
+    // Opening the file has refused types that are not known.
+    return ElementTypeFromGguf(static_cast<int>(tensor.stored->type->number)).value_or(ElementType::kF32);
   }
 
   // Without a shape where the tensor is no matrix in blocks.

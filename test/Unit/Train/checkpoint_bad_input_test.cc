@@ -131,7 +131,7 @@ TEST_F(CheckpointBadInputTest, FilesOfAnotherCheckpoint) {
     const std::string path = save("a", state);
     EXPECT_TRUE(Checkpoint::Open(path)->Load(model_.Tensors()).ok());
     const auto error_with = [&](const std::string& other, const std::string& name) {
-      std::filesystem::copy_file(other + "/" + name, path + "/" + name,
+      std::filesystem::copy_file(absl::StrCat(other, "/", name), absl::StrCat(path, "/", name),
                                  std::filesystem::copy_options::overwrite_existing);
       const absl::Status status = Checkpoint::Open(path)->Load(model_.Tensors());
       EXPECT_EQ(ExitCode(status), 1);
