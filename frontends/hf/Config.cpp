@@ -90,10 +90,17 @@ static void readAutoMap(ConfigReader &reader, ModelConfig &config) {
 static void refuseUnknownKeys(ConfigReader &reader, ModelConfig &config) {
   const Family &family = *config.family;
   std::vector<std::string> leftOut;
+  // Where a family has a window unless its size is null, these would contradict it.
+  auto window = reader.ofFunction().find("sliding_window");
+  const bool hasWindow =
+      window != reader.ofFunction().end() && window->second.nullIsValue && !reader.isNull("sliding_window");
+  auto contradicts = [&](absl::string_view key) {
+    return hasWindow && (key == "use_sliding_window" || key == "layer_types");
+  };
   for (const std::string &key : reader.unread()) {
     if (isHarmlessKey(family, key))
       continue;
-    if (!reader.has(key) || isPrivateKey(key))
+    if (!reader.has(key) || isPrivateKey(key) || (isNeutral(key, *reader.find(key)) && !contradicts(key)))
       leftOut.push_back(absl::StrCat("\"", key, "\""));
     else
       reader.fail(key, absl::StrCat("is not a known key of model_type \"", family.name,
@@ -101,8 +108,8 @@ static void refuseUnknownKeys(ConfigReader &reader, ModelConfig &config) {
   }
   if (!leftOut.empty())
     config.remarks.push_back(absl::StrCat(reader.place(), ": no effect: ", absl::StrJoin(leftOut, ", "),
-                                          "; a key that is null counts as absent, and one that begins with _ is "
-                                          "a library's own"));
+                                          "; a key that is null counts as absent, one that begins with _ is a "
+                                          "library's own, and others say that something is off"));
 }
 
 static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_view fileName) {

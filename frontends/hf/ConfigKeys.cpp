@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 using namespace bowline;
 using namespace bowline::hf;
@@ -73,6 +74,7 @@ static constexpr absl::string_view kTokenIdKeys[] = {
 static constexpr absl::string_view kBookkeepingKeys[] = {
     "_commit_hash",
     "_name_or_path",
+    "base_model",
     "base_model_name_or_path",
     "dtype",
     "is_llama_config",
@@ -137,6 +139,52 @@ static constexpr absl::string_view kOtherHeadKeys[] = {
     "summary_use_proj",
     "tf_legacy_loss",
 };
+
+/// Features of other families, and the values (JSON texts) at which these leave out what the feature adds.
+static constexpr std::pair<absl::string_view, absl::string_view> kNeutralKeys[] = {
+    {"alibi", "false"},
+    {"attention_dropout", "0"},
+    {"attn_pdrop", "0"},
+    {"embd_pdrop", "0"},
+    {"embedding_multiplier", "1"},
+    {"hidden_dropout", "0"},
+    {"logits_scaling", "1"},
+    {"mlp_bias", "false"},
+    {"multi_query", "false"},
+    {"num_experts", "0"},
+    {"num_local_experts", "0"},
+    {"output_router_logits", "false"},
+    {"parallel_attn", "false"},
+    {"partial_rotary_factor", "1"},
+    {"qk_layernorm", "false"},
+    {"resid_pdrop", "0"},
+    {"residual_dropout", "0"},
+    {"residual_multiplier", "1"},
+    {"router_aux_loss_coef", "0"},
+    {"use_mrope", "false"},
+    {"use_parallel_residual", "false"},
+    {"use_qk_norm", "false"},
+    {"use_sliding_window", "false"},
+    {"z_loss", "0"},
+};
+
+/// Of each layer: attention without a window, and with rotary positions.
+static constexpr std::pair<absl::string_view, absl::string_view> kNeutralLists[] = {
+    {"layer_types", R"("full_attention")"},
+    {"no_rope_layers", "1"},
+};
+
+bool hf::isNeutral(absl::string_view key, const nlohmann::json &value) {
+  for (const auto &[neutral, text] : kNeutralKeys)
+    if (key == neutral)
+      return value == nlohmann::json::parse(text);
+  for (const auto &[neutral, text] : kNeutralLists)
+    if (key == neutral)
+      return value.is_array() && std::all_of(value.begin(), value.end(), [&](const nlohmann::json &layer) {
+               return layer == nlohmann::json::parse(text);
+             });
+  return false;
+}
 
 template <typename Keys> static bool contains(const Keys &keys, absl::string_view key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);

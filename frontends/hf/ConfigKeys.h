@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "frontends/hf/Family.h"
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace bowline::hf {
@@ -21,6 +22,10 @@ std::vector<FixedKey> fixedKeys(const Family &family);
 
 /// True for a key that does not change what a model of the family computes from tokens to logits.
 bool isHarmlessKey(const Family &family, absl::string_view key);
+
+/// True where the key's value says that a feature, which no family here has, is off: the model computes the same
+/// without the key. Keys that a family reads itself are not asked for.
+bool isNeutral(absl::string_view key, const nlohmann::json &value);
 
 /// True for the name of an attribute that libraries keep for themselves (`_num_labels`): no model reads one.
 bool isPrivateKey(absl::string_view key);

@@ -23,21 +23,11 @@ using nlohmann::json;
 
 std::vector<FixedKey> hf::rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily) {
   std::vector<FixedKey> keys = {
-      {"mlp_bias", {"false"}},
-      {"rope_interleaved", {"false"}},
-      {"partial_rotary_factor", {"1"}},
-      {"no_rope_layers", {"null", "[]"}},
-      {"use_qk_norm", {"false"}},
-      {"qk_layernorm", {"false"}},
-      {"attention_multiplier", {"null"}},
-      {"embedding_multiplier", {"1"}},
-      {"residual_multiplier", {"1"}},
-      {"logits_scaling", {"1"}},
-      {"logit_scale", {"1"}},
-      {"attn_logit_softcapping", {"null"}},
-      {"final_logit_softcapping", {"null"}},
-      {"num_experts", {"null", "0"}},
-      {"num_local_experts", {"null", "0"}},
+      {"mlp_bias", {"false"}},         {"rope_interleaved", {"false"}},      {"partial_rotary_factor", {"1"}},
+      {"use_qk_norm", {"false"}},      {"qk_layernorm", {"false"}},          {"attention_multiplier", {"null"}},
+      {"embedding_multiplier", {"1"}}, {"residual_multiplier", {"1"}},       {"logits_scaling", {"1"}},
+      {"logit_scale", {"1"}},          {"attn_logit_softcapping", {"null"}}, {"final_logit_softcapping", {"null"}},
+      {"num_experts", {"null", "0"}},  {"num_local_experts", {"null", "0"}},
   };
   keys.insert(keys.end(), ofFamily.begin(), ofFamily.end());
   return keys;
@@ -123,7 +113,7 @@ void hf::readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSize
   reader.isNoPartOfFunction("initializer_range");
   config.tiedEmbeddings = reader.booleanOr("tie_word_embeddings", false);
   readRotaryPositions(reader, config);
-  reader.choiceOr("hidden_act", {"silu"}, 0);
+  reader.choiceOr("hidden_act", {"silu", "swish"}, 0); // two names of one function
   readHeads(reader, config, absent);
 }
 

@@ -69,7 +69,7 @@ const Family &familyMistral() {
   static const Family family = {
       .name = "mistral",
       .modelClass = "MistralForCausalLM",
-      .fixedKeys = rotaryDecoderFixedKeys({}),
+      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"false"}}}),
       .dropoutKeys = rotaryDecoderDropoutKeys(),
       .read = read,
   };

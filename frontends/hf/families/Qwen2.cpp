@@ -50,7 +50,7 @@ const Family &familyQwen2() {
   static const Family family = {
       .name = "qwen2",
       .modelClass = "Qwen2ForCausalLM",
-      .fixedKeys = rotaryDecoderFixedKeys({{"use_mrope", {"false"}}}),
+      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"true"}}, {"use_mrope", {"false"}}}),
       .dropoutKeys = rotaryDecoderDropoutKeys(),
       .read = read,
   };

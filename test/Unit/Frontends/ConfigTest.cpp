@@ -377,7 +377,7 @@ TEST(Config, EveryOtherRefusal) {
       {"llama", "max_window_layers", "2", "not a known key of model_type \"llama\""},
       {"gpt2", "n_special", "4", "the only supported value is 0"},
       {"gpt2", "rope_theta", "10000.0", "not a known key of model_type \"gpt2\""},
-      {"qwen2", "attention_bias", "true", "not a known key of model_type \"qwen2\""},
+      {"qwen2", "attention_bias", "false", "the only supported value is true"},
       {"mistral", "use_sliding_window", "true", "not a known key of model_type \"mistral\""},
       {"mistral", "layer_types", R"(["full_attention","full_attention"])", "not a known key of model_type"},
   };
@@ -402,6 +402,13 @@ TEST(Config, KeysOfPublishedFilesAndMirrors) {
       {"llama", R"({"rope_scaling": null, "layer_norm_type": null, "num_experts": 0, "num_local_experts": null})"},
       {"llama", R"({"auto_map": {"AutoModelForCausalLM": "modeling_llama.LlamaForCausalLM"}})"},
       {"qwen2", R"({"auto_map": {"AutoModel": "modeling_qwen2.Qwen2Model"}})"},
+      // What other families have, left out.
+      {"mistral", R"({"sliding_window": null, "attention_bias": false, "use_sliding_window": false})"},
+      {"mistral", R"({"sliding_window": null, "layer_types": ["full_attention", "full_attention"]})"},
+      {"llama", R"({"hidden_act": "swish", "no_rope_layers": [1, 1], "use_sliding_window": false})"},
+      {"llama", R"({"embd_pdrop": 0.0, "z_loss": 0.0, "output_router_logits": false, "base_model": "x"})"},
+      {"qwen2", R"({"attention_bias": true, "use_parallel_residual": false})"},
+      {"gpt2", R"({"multi_query": false, "num_experts": 0, "residual_multiplier": 1.0, "use_sliding_window": false})"},
       {"mistral", R"({"_attn_implementation_internal": "sdpa", "quantization_config": null, "dtype": "bfloat16"})"},
   };
   for (auto [family, keys] : tests) {
@@ -419,7 +426,7 @@ TEST(Config, NotesOfKeysThatAreLeftOut) {
   ASSERT_EQ(config->remarks.size(), 1u);
   EXPECT_EQ(config->remarks[0],
             "'dir/config.json': no effect: \"_num_labels\", \"layer_norm_type\"; a key that is null "
-            "counts as absent, and one that begins with _ is a library's own");
+            "counts as absent, one that begins with _ is a library's own, and others say that something is off");
   document = minimal("llama");
   document["auto_map"] = {{"AutoModelForCausalLM", "modeling.LlamaForCausalLM"}};
   ASSERT_EQ(parse(document)->remarks.size(), 1u);
