@@ -282,7 +282,7 @@ class BadInput(tools.ToolTest):
                 ("--tokeniser", "--tokenizer", ("bowline-data", "tokenize", "x", "--tokeniser", "bytes"))):
             self.refuse(f"unknown flag '{wrong}'; the nearest one is '{nearest}'\n", *command)
         self.refuse("use --seq 29, with --batch 8\n", "bowline-compile", tools.MODELS / "gpt2-tiny", "--batch", 6, "--seq", 30,
-                    "--mesh", "tp=1,fsdp=8")
+                    "--mesh", "tp=1,fsdp=8", "-o", self.folder / "x.plan")
         for wrong in ("--learning-rate", "--checkpoint", "--mesh-axes", "--xyzzy"):
             self.refuse(f"unknown flag '{wrong}'; --help lists all\n", "bowline-compile", wrong, 1)
         self.refuse("unknown command 'tokenise'; the nearest one is 'tokenize'", "bowline-data", "tokenise", "x")

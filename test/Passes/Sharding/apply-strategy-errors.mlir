@@ -147,7 +147,7 @@ dist.strategy @sequence_axis {
 // -----
 
 dist.strategy @unused {
-  // expected-error @+1 {{has axis 'tpx', which nothing uses; names that have a use by themselves are 'pp', 'dp', 'fsdp', 'tp', others need a line of a strategy, such as batch "tpx"}}
+  // expected-error @+1 {{has axis 'tpx', which nothing uses; names that have a use by themselves are 'pp', 'fsdp', 'tp', others need a line of a strategy, such as batch "tpx"}}
   mesh @mesh ["dp", "tpx"] [2, 2]
 }
 
