@@ -138,8 +138,8 @@ TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=9223372036854775807,tp=2097152"}), HasSubstr("give all of them fewer"));
   EXPECT_THAT(
       messageOf({.mesh = "dp=2,tpx=2"}),
-      HasSubstr("--mesh dp=2,tpx=2: 'dist.mesh' op has axis 'tpx', which nothing uses; the nearest name that has "
-                "a use by itself is 'tp'"));
+      HasSubstr("--mesh dp=2,tpx=2: 'dist.mesh' op has axis 'tpx', which nothing uses; names that have a use by "
+                "themselves are 'pp', 'fsdp', 'tp'"));
   EXPECT_THAT(messageOf({.mesh = "dp=2,tp=2", .zero = 1, .zeroAxis = "do"}),
               HasSubstr("--zero 1: 'dist.zero' op names axis \"do\", which the mesh does not have; the nearest is "
                         "\"dp\""));
