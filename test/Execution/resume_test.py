@@ -107,6 +107,9 @@ class Resume(tools.ToolTest):
         """How often the run was started."""
         for life in itertools.count(1):
             resume = ["--resume", self.folder / "killed"] if (self.folder / "killed" / "latest").exists() else []
+            if not resume:
+                # One that did not live until its first checkpoint is another run.
+                (self.folder / "killed.jsonl").unlink(missing_ok=True)
             arguments = self.train(steps, "killed", "--save-every", 1, *resume)
             with subprocess.Popen([tools.tool("bowline-run"), *arguments]) as child:
                 try:
