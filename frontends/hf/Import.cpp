@@ -40,7 +40,7 @@ static absl::Status checkServe(const ModelConfig &config, const ServeSizes &size
   if (sizes.blockTokens < 1 || sizes.blockTokens > kMostServed)
     return invalid("blocks of ", sizes.blockTokens, " tokens are not supported; use 1 to ", kMostServed);
   if (sizes.blocks <= sizes.listed() || sizes.blocks > int64_t{1} << 30)
-    // Whoever asks for a number of blocks does not count the first one, which holds nothing.
+    // The flag does not count the first block, which holds nothing.
     return invalid("a cache of ", sizes.blocks - 1, " blocks does not hold one context of ", sizes.context,
                    " tokens; use from ", sizes.listed(), " to ", (int64_t{1} << 30) - 1, " blocks");
   if (!isCacheType(sizes.cacheType))

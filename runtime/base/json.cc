@@ -104,7 +104,7 @@ absl::StatusOr<json> ParseJson(absl::string_view text, absl::string_view what, J
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(absl::StrCat(what, ": cannot parse JSON: ", error.what()));
   }
-  // What a download left in place of the document.
+  // A download may have left another file in place of the document.
   const absl::string_view format = ForeignFormatOf({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   return absl::InvalidArgumentError(
       absl::StrCat(what, ": not valid JSON: ", format.empty() ? absl::string_view(builder.error()) : format));

@@ -17,7 +17,7 @@ namespace bowline {
 // follows the file never sees half a line and a killed run loses none. A file has one writer at a time.
 class JsonLinesWriter {
  public:
-  // What a pipe needs, whose reader decides when it takes a line.
+  // For a pipe, whose reader decides when it takes a line.
   struct PipeHooks {
     std::function<void(absl::string_view)> note;  // of a reader that is waited for; may be null
     std::function<bool()> stops;                  // whether a reader that takes nothing is waited for no longer

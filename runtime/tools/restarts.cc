@@ -48,7 +48,7 @@ bool HasProgress(const Latest& before, const Latest& latest, int64_t save_every)
   return latest.step % save_every == 0 || latest.step / save_every != before.step / save_every;
 }
 
-// What a start has written that goes on from nothing.
+// Empties the metrics of a start that saved nothing: the next one begins at step 1.
 void DropMetrics(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::resize_file(path, 0, ignored);

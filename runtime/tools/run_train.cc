@@ -275,7 +275,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   agreement.SetNotes([&](absl::string_view note) { console.OnNote(note); });
   BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
   if (finished && !evaluator.has_value()) {
-    // What it could not write is still to be written.
+    // Lines that it could not write are still to be written.
     if (!trainer.unwritten_metrics().empty()) {
       BOWLINE_RETURN_IF_ERROR(OpenMetrics(options, trainer.run(), &trainer, agreement).status());
     }

@@ -35,7 +35,7 @@ absl::StatusOr<FileDescriptor> OpenText(const std::string& text, uint64_t* size)
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("cannot examine '", text, "'"));
   *size = S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
-  // What a clone without the file has in its place is text as well.
+  // A Git LFS pointer is text as well, and the text of a clone that did not fetch the file.
   std::array<uint8_t, 1024> beginning;
   if (*size > 0 && *size <= beginning.size()) {
     const ssize_t count = ::pread(file.get(), beginning.data(), beginning.size(), 0);

@@ -25,7 +25,7 @@ std::string StateDigest(TrainerState state) {
 }  // namespace
 
 std::map<std::string, std::string> FileMetadata(const TrainerState& state, std::optional<int64_t> rank) {
-  // What Hugging Face's loader insists on.
+  // Hugging Face's loader insists on the format.
   std::map<std::string, std::string> metadata = {{"format", "pt"}};
   metadata["step"] = absl::StrCat(state.step);
   metadata["state"] = StateDigest(state);

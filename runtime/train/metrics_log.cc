@@ -27,7 +27,7 @@ std::optional<int64_t> StepOf(absl::string_view line) {
 
 bool IsOfStep(absl::string_view line) { return absl::StrContains(line, "\"loss\""); }
 
-// What a file holds up to a step.
+// The content of a file up to a step.
 struct Found {
   std::string first;       // its first line, whose step may be a later one; empty if it has none
   uint64_t end = 0;        // bytes up to the first line of a later step, or up to an unfinished last line

@@ -43,6 +43,8 @@ std::string MistakeOfRecipe(const json& recipe) {
 
 }  // namespace
 
+// The files of a checkpoint have a digest of this text (file_metadata.h): a field that earlier checkpoints lack is left
+// out where it is empty, or those would be refused.
 std::string TrainerStateToJson(const TrainerState& state) {
   nlohmann::ordered_json object;
   object["version"] = kStateVersion;
