@@ -57,6 +57,9 @@ absl::Status bowline::checkOptions(const CompileOptions &options, bool isIr) {
   if (!isIr && trains(options.mode) && options.batch < 1)
     return invalid("--batch must be given and at least 1");
   BOWLINE_RETURN_IF_ERROR(checkOptimizer(options));
+  if (options.verifiesPlacement && (options.from >= Phase::Shard || options.to < Phase::Local))
+    return invalid("--verify=placement compares programs before phase 'shard' and after phase 'local'; compile from an "
+                   "earlier phase, and to a later one");
   if (options.mapsWeights && trains(options.mode) && options.from < Phase::Fuse) // then the program says it
     return invalid("--map-weights is for plans that only read weights; add --mode generate or serve, or leave it out");
   if (options.weightsType != "as-stored" && options.weightsType != options.dtype)

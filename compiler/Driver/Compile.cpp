@@ -129,6 +129,8 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   result.irPrinting = options.irPrinting;
+  if (options.verifiesPlacement)
+    result.placement = std::make_shared<PlacementRecord>();
   InsertOptimizerOptions &optimizer = result.optimizer;
   optimizer.kind = options.optimizer;
   optimizer.lr = options.lr;
@@ -331,6 +333,13 @@ static std::string adviseOnMemory(const CompileOptions &options, const Strategy 
   return absl::StrCat("use ", flag, flag.empty() || sizes.empty() ? "" : ", ", sizes);
 }
 
+/// A sentence about what `--verify=placement` found.
+static std::string describePlacement(const PlacementChecker::Summary &summary) {
+  return absl::StrCat("placement: at full size each of ", summary.values, " values of ", summary.roles,
+                      summary.roles == 1 ? " role" : " roles", " is a part of the whole program; so are the ",
+                      summary.written, " that variables get, and the ", summary.results, " results");
+}
+
 /// Compiles a module that has its strategy.
 static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const CompileOptions &options) {
   BOWLINE_ASSIGN_OR_RETURN(ChosenTarget chosen, chooseTarget(options, module));
@@ -370,7 +379,10 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   if (options.passRemarks) {
     BOWLINE_ASSIGN_OR_RETURN(remarks, PassRemarks::collect(*module.getContext(), *options.passRemarks));
   }
+  const std::shared_ptr<PlacementRecord> placement = pipeline.placement;
   BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
+  if (placement && placement->summary)
+    result.remarks.push_back(describePlacement(*placement->summary));
   if (remarks)
     result.passRemarks = remarks->take();
   if (options.to == Phase::Plan) {
@@ -416,6 +428,7 @@ static absl::Status checkStrategyFirst(const absl::Status &refused, const Compil
   tried.to = std::min(options.to, Phase::Local);
   tried.timing = false;
   tried.irPrinting = IrPrinting::None;
+  tried.verifiesPlacement = false;
   absl::Status status = compileModel(tried).status();
   return status.ok() ? mistake : status;
 }

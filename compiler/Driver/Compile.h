@@ -89,6 +89,7 @@ struct CompileOptions {
   std::set<std::string> disabledSteps;
   bool timing = false;
   IrPrinting irPrinting = IrPrinting::None;
+  bool verifiesPlacement = false;         // PipelineOptions::placement
   std::optional<std::string> passRemarks; // which remarks of passes CompileResult has (PassRemarks.h); none: none
   bool listsKernels = false;              // whether CompileResult::kernelListing is filled
 };

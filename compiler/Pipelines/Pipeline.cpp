@@ -237,11 +237,20 @@ LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options
   if (options.irPrinting != IrPrinting::None)
     printAfterPasses(manager, /*onlyChanges=*/options.irPrinting == IrPrinting::AfterChange);
   for (const PhaseInfo &info : allPhases()) {
+    if (options.placement && info.phase == Phase::Shard && runs(info.phase, from, to))
+      manager.addPass(makeRecordWhole(options.placement));
     if (!runs(info.phase, from, to))
       continue;
-    for (const Step &step : steps)
-      if (step.phase == info.phase)
-        addStep(manager, step);
+    for (const Step &step : steps) {
+      if (step.phase != info.phase)
+        continue;
+      addStep(manager, step);
+      if (options.placement && step.name == "apply-strategy")
+        manager.addPass(makeRecordWhole(options.placement));
+      // Collectives still name the dimensions of tensors.
+      if (options.placement && step.name == "nest-program")
+        manager.addPass(makeVerifyPlacement(options.placement));
+    }
     manager.addPass(createVerifyPhasePass(info.phase));
   }
   return manager.run(module);

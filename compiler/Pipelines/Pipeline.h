@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_PIPELINES_PIPELINE_H
 
 #include "compiler/Codegen/Backend.h"
+#include "compiler/Placement/VerifyPlacement.h"
 #include "dialects/Program/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -52,6 +53,8 @@ struct PipelineOptions {
   /// Print how long each pass took to stderr.
   bool timing = false;
   IrPrinting irPrinting = IrPrinting::None;
+  /// Relates the programs of the ranks to the program on whole tensors, at its size; null: does not.
+  std::shared_ptr<PlacementRecord> placement;
 };
 
 /// One step of the pipeline: a pass with its reason.

@@ -37,7 +37,7 @@ struct CommandLine {
               kernelCache, kernelListing, output;
   std::vector<std::string> disabled;
   bool report = false;
-  std::string verifyEach, remarks;
+  std::string verify, verifyEach, remarks;
   bool printsAll = false, printsChanges = false;
 };
 
@@ -285,6 +285,10 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_flag("--mlir-print-ir-after-change", line.printsChanges,
                "Print the program after each pass that changed it to stderr")
       ->excludes(all);
+  app.add_option("--verify", line.verify,
+                 "placement: derive, at full size, which part of which value of the whole program each value of each "
+                 "rank is, and refuse the first one that is none; see docs/checker.md")
+      ->check(CLI::IsMember({"placement"}));
   app.add_option("--verify-each", line.verifyEach,
                  "equiv: compile a second time, with small sizes and the same structure, and compare what the program "
                  "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
@@ -332,6 +336,7 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     options.passRemarks = line.remarks;
   if (line.printsAll || line.printsChanges)
     options.irPrinting = line.printsAll ? IrPrinting::AfterAll : IrPrinting::AfterChange;
+  options.verifiesPlacement = !line.verify.empty();
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));

@@ -286,6 +286,8 @@ class BadInput(tools.ToolTest):
         for wrong in ("--learning-rate", "--checkpoint", "--mesh-axes", "--xyzzy"):
             self.refuse(f"unknown flag '{wrong}'; --help lists all\n", "bowline-compile", wrong, 1)
         self.refuse("unknown command 'tokenise'; the nearest one is 'tokenize'", "bowline-data", "tokenise", "x")
+        self.refuse("--verify=placement compares programs before phase 'shard' and after phase 'local'", "bowline-compile",
+                    tools.MODELS / "llama-tiny", "--batch", 2, "--seq", 8, "--verify=placement", "--compile-to=graph")
         # What LLVM's library reads, it corrects itself.
         done = tools.start("bowline-opt", "--mlir-timming")
         self.assertIn(b"Did you mean '--mlir-timing'?", done.stderr)

@@ -105,8 +105,9 @@ LINES = {
     "overlap_chunks": ([RANKS], "overlap_chunks 2", "overlap_chunks 4", "local"),
 }
 
-# -o names the result and --compile-from the phase; --verify-each compiles something else beside, from an early phase.
-OTHERS = {"--help", "--output", "--compile-from", "--verify-each"}
+# -o names the result and --compile-from the phase; --verify compares and changes nothing; --verify-each
+# compiles something else beside, from an early phase.
+OTHERS = {"--help", "--output", "--compile-from", "--verify", "--verify-each"}
 
 
 class CompileFlags(tools.ToolTest):

@@ -1,0 +1,83 @@
+//===- FlatShards.cpp - On the way to equal parts of all elements, and back
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Placement/FlatShards.h"
+#include "dialects/Graph/GraphOps.h"
+
+using namespace mlir;
+using namespace bowline;
+
+SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValuePlacement> operands,
+                                                  const PlacementRules &rules) {
+  Value result = op->getResult(0);
+  SmallVector<ValuePlacement, 1> found;
+  for (ValuePlacement placement : operands) {
+    if (placement.isUniform) {
+      if (isa<graph::ReshapeOp>(op))
+        found.push_back(placement);
+      continue;
+    }
+    RankedTensorType to = graph::tensorType(result), from = graph::tensorType(op->getOperand(0)),
+                     all = graph::tensorType(placement.whole);
+    bool isUndivided = placement.flat && placement.flat->empty();
+    if (isa<graph::ReshapeOp>(op) && to.getRank() == 1 && !placement.flat) {
+      placement.flat.emplace();
+      found.push_back(placement);
+    } else if (isa<graph::ReshapeOp>(op) && placement.flat && to.getRank() == all.getRank()) {
+      // Equal parts of all elements are blocks of rows.
+      if (!isUndivided && llvm::any_of(placement.axes, [](const MeshAxes &axes) { return !axes.empty(); }))
+        continue;
+      if (!isUndivided)
+        placement.axes[0] = *placement.flat;
+      placement.flat.reset();
+      if (rules.mismatch(to, placement).empty())
+        found.push_back(placement);
+    } else if (auto pad = dyn_cast<graph::PadOp>(op);
+               pad && from.getRank() == 1 && pad.getLow()[0] == 0 && (isUndivided || all.getRank() == 1)) {
+      if (!placement.flat)
+        placement.flat.emplace();
+      placement.padding = 0.0;
+      found.push_back(placement);
+    } else if (auto slice = dyn_cast<graph::SliceOp>(op); slice && !placement.flat && all == to) {
+      // So go the elements behind the end.
+      if (llvm::all_of(slice.getOffsets(), [](int64_t offset) { return offset == 0; }) && !placement.isDivided())
+        found.push_back(placement);
+    } else if (slice && isUndivided && slice.getOffsets()[0] == 0) {
+      // The zeros go that were added behind the end.
+      if (all.getRank() == 1)
+        placement.flat.reset();
+      if (placement.flat || rules.mismatch(to, placement).empty())
+        found.push_back(placement);
+    } else if (auto reduce = dyn_cast<graph::ReduceOp>(op);
+               reduce && placement.flat && to.getRank() == 0 && reduce.getKind() == graph::ReduceKind::Sum) {
+      Value sum = placement.whole;
+      while (sum && graph::tensorType(sum).getRank() > 0) {
+        Value next;
+        for (Operation *user : sum.getUsers())
+          if (auto further = dyn_cast<graph::ReduceOp>(user);
+              further && further.getKind() == graph::ReduceKind::Sum && further->getBlock() == sum.getParentBlock())
+            next = further.getResult();
+        sum = next;
+      }
+      int64_t elements = from.getNumElements() * rules.ranksAlong(*placement.flat);
+      for (const MeshAxes &axes : placement.axes)
+        elements *= rules.ranksAlong(axes);
+      // Zeros behind the end add nothing.
+      if (!sum || (elements != all.getNumElements() && placement.padding != 0.0))
+        continue;
+      ValuePlacement scalar = ValuePlacement::replicated(sum);
+      scalar.partial = placement.partial;
+      llvm::append_range(scalar.partial, *placement.flat);
+      for (const MeshAxes &axes : placement.axes)
+        llvm::append_range(scalar.partial, axes);
+      sortAxes(scalar.partial);
+      found.push_back(scalar);
+    }
+  }
+  return found;
+}
