@@ -90,9 +90,16 @@ function(bowline_record_test_cases name)
     "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/gtest/${name}.xml")
 endfunction()
 
-# bowline_add_unit_test(name SOURCES ... LINKS ...): a GoogleTest binary, one ctest entry per binary.
+# bowline_in_shards(result count command...): the command line that runs a GoogleTest binary in so many processes at once,
+# for tests whose cases mostly wait.
+function(bowline_in_shards result count)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(${result} ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/test/Support/run-shards.py ${count} ${ARGN} PARENT_SCOPE)
+endfunction()
+
+# bowline_add_unit_test(name SOURCES ... LINKS ... [SHARDS count]): a GoogleTest binary, one ctest entry per binary.
 function(bowline_add_unit_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SHARDS" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
   if(ARG_LINKS MATCHES "Bowline")
@@ -101,7 +108,11 @@ function(bowline_add_unit_test name)
     bowline_use_precompiled_headers(${name} bowline_runtime_test_headers)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/bin)
-  add_test(NAME ${name} COMMAND ${name})
+  set(command ${name})
+  if(ARG_SHARDS)
+    bowline_in_shards(command ${ARG_SHARDS} $<TARGET_FILE:${name}>)
+  endif()
+  add_test(NAME ${name} COMMAND ${command})
   bowline_record_test_cases(${name})
   bowline_label_test(${name})
   set_property(GLOBAL APPEND PROPERTY BOWLINE_TEST_TARGETS ${name})

@@ -48,6 +48,10 @@ if $nightly; then
   echo "$seed_note"
 fi
 
+# Where Python tests find the kernels that others of this run compiled.
+export BOWLINE_TEST_KERNEL_CACHE="$PWD/$build/test-kernels"
+rm -rf "$BOWLINE_TEST_KERNEL_CACHE"
+
 # Absolute, because each test runs in a folder of its own. Two at a time, since many have several threads or processes
 # themselves. kernels-test has the cases of kernels-fast-test.
 BOWLINE_UNITTEST_FOLDER="$PWD/$results/unittest" \

@@ -21,7 +21,7 @@ namespace {
 class EmulatedBackend : public Backend {
 public:
   std::unique_ptr<KernelCodegen> createCodegen(CodegenOptions options) const override {
-    return test::createEmulatedCodegen(options.hasCode);
+    return test::createEmulatedCodegen(options.hasCode, std::move(options.cache));
   }
 };
 

@@ -11,9 +11,11 @@
 #include "compiler/Support/NpyFile.h"
 #include "compiler/Support/Registration.h"
 #include "runtime/plan/plan_writer.h"
+#include "test/Unit/Base/temp_directory.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace bowline;
@@ -123,6 +125,12 @@ StrategyCase StrategyCase::onOneRank() const {
   return one;
 }
 
+/// Where this process keeps kernels: many cases have the same ones, and their code is most of a compilation.
+static const std::string &kernelCache() {
+  static const bowline::TempDirectory folder;
+  return folder.path();
+}
+
 std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c, std::vector<std::string> *remarks) {
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -138,6 +146,7 @@ std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c
   options.dtype = c.dtype;
   options.threads = 1;
   options.seed = 5;
+  options.kernelCache = kernelCache();
   StrategyFlags &flags = options.strategy;
   flags.microbatches = c.microbatches;
   flags.recompute = c.recompute;
@@ -203,16 +212,27 @@ static TrainingTolerance toleranceInBF16() {
           .gradNorm = std::sqrt(2 * kRoundings) * kUnitRoundoff};
 }
 
+/// Trains on one rank in f32, once for all cases that divide the same training. Empty after a test failure.
+static const std::vector<StepResult> &trainOnOneRank(const StrategyCase &strategy, const TokenDataset &tokens,
+                                                     int steps) {
+  static std::map<std::string, std::vector<StepResult>> trainings;
+  StrategyCase reference = strategy.onOneRank();
+  reference.dtype = "f32";
+  std::vector<StepResult> &training = trainings[reference.text() + " steps=" + std::to_string(steps)];
+  if (training.empty())
+    if (std::unique_ptr<fbs::PlanT> whole = compileStrategy(reference))
+      training = trainOnRanks(*whole, tokens, steps);
+  return training;
+}
+
 std::unique_ptr<fbs::PlanT> bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int steps,
                                                                  std::vector<std::string> *remarks) {
   std::unique_ptr<TokenDataset> tokens = randomDataset(strategy.sizes.vocabulary);
-  StrategyCase reference = strategy.onOneRank();
-  reference.dtype = "f32";
-  std::unique_ptr<fbs::PlanT> whole = compileStrategy(reference), parallel = compileStrategy(strategy, remarks);
-  EXPECT_TRUE(tokens && whole && parallel);
-  if (!tokens || !whole || !parallel)
+  std::unique_ptr<fbs::PlanT> parallel = compileStrategy(strategy, remarks);
+  EXPECT_TRUE(tokens && parallel);
+  if (!tokens || !parallel)
     return nullptr;
-  std::vector<StepResult> expected = trainOnRanks(*whole, *tokens, steps);
+  const std::vector<StepResult> &expected = trainOnOneRank(strategy, *tokens, steps);
   EXPECT_EQ(expected.size(), static_cast<size_t>(steps));
   expectSameTraining(trainOnRanks(*parallel, *tokens, steps), expected,
                      strategy.dtype == "bf16" ? toleranceInBF16() : TrainingTolerance());

@@ -68,7 +68,7 @@ class RunCard(tools.ToolTest):
             (bundle / "bin" / name).symlink_to(folder.parent / "test/bin" / name)
         done = subprocess.run([SCRIPTS / "make-card-plans.py", folder, bundle, "--compiler",
                                folder.parent / "test/bin/bowline-compile-emulated", "--steps", "3"], check=False, capture_output=True,
-                              text=True, timeout=tools.TIMEOUT_SECONDS, env={**os.environ, "BOWLINE_CACHE_DIR": "off"})
+                              text=True, timeout=tools.TIMEOUT_SECONDS, env={**os.environ, "BOWLINE_CACHE_DIR": tools.kernel_cache()})
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
         cls.path = cls.shared / "path"

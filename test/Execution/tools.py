@@ -3,6 +3,7 @@
 Each test is run as `python3 X_test.py --tools FOLDER [unittest arguments]`.
 """
 
+import atexit
 import functools
 import json
 import os
@@ -62,6 +63,17 @@ def on_test_driver(arguments):
     return [*arguments, "--driver", TEST_DRIVER] if TEST_DRIVER and "--driver" not in arguments else [*arguments]
 
 
+@functools.cache
+def kernel_cache():
+    """The folder in which compilations find the kernels of earlier ones: that of the whole run where one is named, else of
+    this process. It begins empty, so that each kernel is compiled once in a run."""
+    folder = os.environ.get("BOWLINE_TEST_KERNEL_CACHE", "")
+    if not folder:
+        folder = tempfile.mkdtemp(prefix="bowline-test-kernels-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def start(name, *arguments, before="", **keywords):
     """The finished process of a tool; `before` is shell code that goes first in its process (a limit, say)."""
     if name == "bowline-run":
@@ -69,8 +81,10 @@ def start(name, *arguments, before="", **keywords):
     command = [tool(name), *map(str, arguments)]
     if before:
         command = ["bash", "-c", before + '; exec "$@"', "bash", *command]
-    # Tests leave nothing in the cache of whoever runs them, and all of them take the machine for the same.
-    environment = {"BOWLINE_CACHE_DIR": "off", "BOWLINE_TARGET_CPU": os.environ.get("BOWLINE_TARGET_CPU", ""),
+    # Tests leave nothing in the cache of whoever runs them, and all of them take the machine for the same. What limits a
+    # compiler limits its cache too.
+    cache = kernel_cache() if "bowline-compile" in name and not before else "off"
+    environment = {"BOWLINE_CACHE_DIR": cache, "BOWLINE_TARGET_CPU": os.environ.get("BOWLINE_TARGET_CPU", ""),
                    **(keywords.pop("env", None) or os.environ)}
     return subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, env=environment, **keywords)
 

@@ -24,6 +24,7 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 
 #include <algorithm>
+#include <sstream>
 
 using namespace bowline;
 using namespace bowline::test;
@@ -147,9 +148,33 @@ llvm::Error replaceDevice(llvm::Module &module, llvm::StringRef name, bool &hasB
 }
 
 /// Collects emulated kernels.
+/// An entry of the cache: its object begins with a line that says how the kernel is launched.
+CachedKernel toEntry(const EmulatedCode &code) {
+  std::string text;
+  llvm::raw_string_ostream line(text);
+  line << code.hasBarriers << ' ' << code.info.grid->blocks << ' ' << code.info.grid->threads;
+  for (int64_t constant : code.info.grid->constants)
+    line << ' ' << constant;
+  line << '\n' << code.object.object;
+  return {.inPlace = code.info.inPlace, .object = std::move(text)};
+}
+
+EmulatedCode fromEntry(CachedKernel entry, const std::string &symbol) {
+  auto [line, object] = llvm::StringRef(entry.object).split('\n');
+  std::istringstream words(line.str());
+  EmulatedCode code;
+  KernelGrid grid;
+  words >> code.hasBarriers >> grid.blocks >> grid.threads;
+  for (int64_t constant; words >> constant;)
+    grid.constants.push_back(constant);
+  code.info = {.symbol = symbol, .grid = std::move(grid), .inPlace = std::move(entry.inPlace)};
+  code.object = {symbol, object.str()};
+  return code;
+}
+
 class EmulatedCodegen : public KernelCodegen {
 public:
-  explicit EmulatedCodegen(bool hasCode) : hasCode(hasCode) {}
+  EmulatedCodegen(bool hasCode, std::shared_ptr<KernelCache> cache) : hasCode(hasCode), cache(std::move(cache)) {}
 
   llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol) override {
     if (context != kernel.getContext()) {
@@ -161,7 +186,7 @@ public:
     }
     std::string name = (symbol.empty() ? kernel.getSymName() : symbol).str();
     std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c) && c != '_'; }, '_');
-    auto code = emulateKernel(kernel, name);
+    auto code = findOrEmulate(kernel, name);
     if (!code)
       return kernel.emitOpError(llvm::toString(code.takeError()));
     size_t parameters = kernel.getNumArguments() + kernel.getNumResults();
@@ -189,7 +214,29 @@ public:
   llvm::StringRef imageFormat() const override { return hasCode ? llvm::StringRef("ptx") : kNoImageFormat; }
 
 private:
+  llvm::Expected<EmulatedCode> findOrEmulate(mlir::func::FuncOp kernel, const std::string &name) {
+    if (!cache)
+      return emulateKernel(kernel, name);
+    // As in CpuCodegen: names and locations do not change the code.
+    mlir::OwningOpRef<mlir::func::FuncOp> unnamed = kernel.clone();
+    unnamed->setSymName("kernel");
+    std::string ir;
+    llvm::raw_string_ostream stream(ir);
+    unnamed->print(stream, mlir::OpPrintingFlags().enableDebugInfo(false));
+    auto cpu = codegen::targetCpu("native");
+    if (!cpu.ok())
+      return llvm::createStringError(std::string(cpu.status().message()));
+    Sha256Digest key = cache->keyOf(ir, "emulated on " + cpu->name);
+    if (auto entry = cache->find(key))
+      return fromEntry(std::move(*entry), name);
+    auto code = emulateKernel(kernel, name);
+    if (code)
+      cache->store(key, toEntry(*code));
+    return code;
+  }
+
   bool hasCode;
+  std::shared_ptr<KernelCache> cache;
   mlir::MLIRContext *context = nullptr;
   std::string functions;
   std::vector<codegen::KernelObject> objects;
@@ -231,6 +278,6 @@ llvm::Expected<EmulatedCode> test::emulateKernel(mlir::func::FuncOp kernel, cons
   return code;
 }
 
-std::unique_ptr<KernelCodegen> test::createEmulatedCodegen(bool hasCode) {
-  return std::make_unique<EmulatedCodegen>(hasCode);
+std::unique_ptr<KernelCodegen> test::createEmulatedCodegen(bool hasCode, std::shared_ptr<KernelCache> cache) {
+  return std::make_unique<EmulatedCodegen>(hasCode, std::move(cache));
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "compiler/Codegen/KernelCache.h"
 #include "compiler/Codegen/KernelCodegen.h"
 #include "compiler/Codegen/ObjectFile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,8 +32,8 @@ llvm::Expected<EmulatedCode> emulateKernel(mlir::func::FuncOp kernel, const std:
 /// Makes images for the stand-in for NVIDIA's driver (test/Support/cuda_stand_in/generated.cc): a line "BOWLINE
 /// EMULATED", a line for each function with its name, how many parameters it has and 1 if its threads wait for each
 /// other, an empty line, a line with how many bytes follow, and these: a shared object with the functions. Plans call
-/// it "ptx".
-std::unique_ptr<KernelCodegen> createEmulatedCodegen(bool hasCode);
+/// it "ptx". Kernels that are in the cache, where there is one, are not compiled again.
+std::unique_ptr<KernelCodegen> createEmulatedCodegen(bool hasCode, std::shared_ptr<KernelCache> cache = nullptr);
 
 } // namespace bowline::test
 
