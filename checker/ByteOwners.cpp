@@ -28,6 +28,17 @@ void ByteOwners::assign(ByteRange range, const Owner &owner) {
   cells_.emplace(range.begin, Cell{range.end, owner});
 }
 
+void ByteOwners::eraseOthers(ByteRange range, uint32_t buffer, uint32_t slot) {
+  if (range.bytes() == 0)
+    return;
+  splitCells(cells_, range.begin);
+  splitCells(cells_, range.end);
+  for (auto cell = cells_.lower_bound(range.begin); cell != cells_.end() && cell->first < range.end;) {
+    const Owner &owner = cell->second.owner;
+    cell = owner.buffer == buffer && owner.slot == slot ? std::next(cell) : cells_.erase(cell);
+  }
+}
+
 std::optional<ByteOwners::Mismatch> ByteOwners::findMismatch(ByteRange range, uint32_t buffer, uint32_t slot) const {
   uint64_t at = range.begin;
   auto cell = cells_.upper_bound(at);

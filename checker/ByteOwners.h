@@ -27,6 +27,9 @@ public:
   /// Removes the owners of `range`: its bytes hold no value any more.
   void erase(ByteRange range);
 
+  /// Removes the owners of `range` that are others than (buffer, slot).
+  void eraseOthers(ByteRange range, uint32_t buffer, uint32_t slot);
+
   /// The first bytes of `range` that do not hold values of (buffer, slot), and their owner, if they have one.
   struct Mismatch {
     ByteRange range;

@@ -3,7 +3,8 @@
 #include "checker/EntryCheck.h"
 
 #include "checker/PlanChecker.h"
-#include "runtime/plan/collective_view.h"
+#include "checker/ValidRowsOf.h"
+#include "runtime/plan/buffer_view.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -29,8 +30,16 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vect
 }
 
 bool EntryCheck::isDeclaredInPlace(const fbs::Command &command, uint32_t output, uint32_t input) {
-  if (const fbs::Collective *collective = command.body_as_Collective())
-    return DefinitionOf(collective->kind()).in_place && input % 2 == 0 && output == input + 1;
+  const auto bufferOf = [&](const fbs::Operand &operand) -> const fbs::Buffer & {
+    return *plan_.buffers()->Get(operand.buffer());
+  };
+  if (const fbs::Collective *collective = command.body_as_Collective()) {
+    if (input % 2 != 0 || output != input + 1)
+      return false;
+    const fbs::Piece &piece = *collective->pieces()->Get(input / 2);
+    return MayBeInPlace(plan_, *collective, piece.count() * ElementSize(collective->dtype()), bufferOf(piece.source()),
+                        bufferOf(piece.destination()));
+  }
   const fbs::Launch *launch = command.body_as_Launch();
   if (!launch)
     return false;
@@ -40,7 +49,8 @@ bool EntryCheck::isDeclaredInPlace(const fbs::Command &command, uint32_t output,
     for (uint32_t i = 0; i < SizeOf(declared); ++i)
       pairs->second.emplace(declared->Get(i)->output(), declared->Get(i)->input());
   }
-  return pairs->second.count({output, input}) > 0;
+  return pairs->second.count({output, input}) > 0 &&
+         LieAlike(bufferOf(*launch->operands()->Get(output)), bufferOf(*launch->operands()->Get(input)));
 }
 
 absl::Status EntryCheck::badAlias(CommandSite site, absl::Span<const OperandAccess> accesses, uint32_t a,
@@ -129,14 +139,38 @@ absl::Status EntryCheck::badBytes(const ByteOwners::Mismatch &mismatch, const st
 absl::Status EntryCheck::checkRead(CommandSite site, const OperandAccess &access) {
   ++readFacts_;
   const auto mismatch = owners_.findMismatch(access.range, access.buffer, access.slot);
-  if (!mismatch)
+  // Of a rank's own part it is enough that the rank wrote it, whatever the other ranks' parts hold here.
+  if (!mismatch || (access.byRank && !parts_.findMismatch(access.range, *access.byRank, access.slot)))
     return absl::OkStatus();
   return badBytes(*mismatch, absl::StrCat(timeline_.describe(site), " reads"), access);
+}
+
+void EntryCheck::write(CommandSite site, const OperandAccess &access) {
+  lastWriter_[{access.buffer, access.slot}] = site;
+  parts_.erase(access.range);
+  if (!access.byRank)
+    return owners_.assign(access.range, {access.buffer, access.slot, site});
+  // Which of these bytes are written is known to each rank alone: afterwards none holds the value of another buffer.
+  owners_.eraseOthers(access.range, access.buffer, access.slot);
+  const fbs::Buffer &view = *plan_.buffers()->Get(*access.byRank);
+  if (access.range.bytes() == SpreadOf(plan_, view) + view.bytes())
+    parts_.assign(access.range, {*access.byRank, access.slot, site});
+}
+
+absl::Status EntryCheck::checkRowsByRank(CommandSite site, const fbs::Command &command,
+                                         absl::Span<const OperandAccess> accesses) const {
+  const fbs::Launch *launch = command.body_as_Launch();
+  if (!launch || std::none_of(accesses.begin(), accesses.end(), [](const auto &access) { return access.byRank; }) ||
+      !validRowsOf(*plan_.kernels()->Get(launch->kernel())))
+    return absl::OkStatus();
+  return counterexample("initialisation",
+                        absl::StrCat(timeline_.describe(site), " leaves rows out, and takes a view that lies by rank"));
 }
 
 absl::Status EntryCheck::checkCommand(CommandSite site, const fbs::Command &command,
                                       absl::Span<const OperandAccess> accesses) {
   BOWLINE_RETURN_IF_ERROR(checkAliasing(site, command, accesses));
+  BOWLINE_RETURN_IF_ERROR(checkRowsByRank(site, command, accesses));
   for (const OperandAccess &access : accesses)
     if (access.reads)
       BOWLINE_RETURN_IF_ERROR(checkRead(site, access));
@@ -147,12 +181,9 @@ absl::Status EntryCheck::checkCommand(CommandSite site, const fbs::Command &comm
                                        ", or as many as another count says; ", timeline_.describe(use->writer),
                                        " left those behind its own count out"));
   rows_.advance(site, command, accesses);
-  for (const OperandAccess &access : accesses) {
-    if (access.writes) {
-      owners_.assign(access.range, {access.buffer, access.slot, site});
-      lastWriter_[{access.buffer, access.slot}] = site;
-    }
-  }
+  for (const OperandAccess &access : accesses)
+    if (access.writes)
+      write(site, access);
   // The contents of workspace are undefined once its command is over.
   for (const OperandAccess &access : accesses)
     if (plan_.buffers()->Get(access.buffer)->kind() == fbs::BufferKind::Scratch)

@@ -46,6 +46,10 @@ private:
   absl::Status checkCommand(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
   absl::Status checkAliasing(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
   absl::Status checkRead(CommandSite site, const OperandAccess &access);
+  void write(CommandSite site, const OperandAccess &access);
+  /// How many rows are left out is not followed by rank.
+  absl::Status checkRowsByRank(CommandSite site, const fbs::Command &command,
+                               absl::Span<const OperandAccess> accesses) const;
   absl::Status checkOutputs();
   absl::Status badBytes(const ByteOwners::Mismatch &mismatch, const std::string &who,
                         const OperandAccess &access) const;
@@ -59,6 +63,8 @@ private:
   const fbs::Plan &plan_;
   uint32_t entry_;
   ByteOwners owners_;
+  /// The views by rank (OperandAccess::byRank) of which each rank has written its bytes, over those of all ranks.
+  ByteOwners parts_;
   RowsLeftOut rows_;
   /// The command that wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
   std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;

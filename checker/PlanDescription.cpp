@@ -40,7 +40,7 @@ public:
       json["programs"].push_back(describeProgram(*program));
     json["kernels"] = kernels();
     json["buffers"] = Json::array();
-    for (const fbs::Buffer *buffer : *plan_.buffers())
+    for (const fbs::Buffer *buffer : *plan_.buffers()) {
       json["buffers"].push_back({{"name", name(buffer->name())},
                                  {"kind", fbs::EnumNameBufferKind(buffer->kind())},
                                  {"type", typeOf(*buffer)},
@@ -50,7 +50,17 @@ public:
                                  {"bytes", buffer->bytes()},
                                  {"slots", buffer->slots()},
                                  {"source", DescribeSource(plan_, buffer->source())}});
+      if (const fbs::View *view = buffer->view())
+        json["buffers"].back()["view"] = describeView(*view);
+    }
     return json;
+  }
+
+  Json describeView(const fbs::View &view) const {
+    Json axes = Json::array();
+    for (uint32_t i = 0; i < SizeOf(view.axes()); ++i)
+      axes.push_back(name(plan_.mesh()->Get(view.axes()->Get(i))->name()));
+    return {{"of", view.of()}, {"axes", std::move(axes)}, {"stride", view.stride()}};
   }
 
   /// Kernels alone, with how they are launched and what their code takes. Fails where that cannot be read.
@@ -348,6 +358,8 @@ std::string bowline::layOutPlan(const Json &plan, bool memory) {
                           text(buffer["kind"]), text(buffer["type"]), text(buffer["name"]));
     if (buffer["slots"] > 1)
       absl::StrAppendFormat(&out, " x %s slots", text(buffer["slots"]));
+    if (buffer.contains("view"))
+      absl::StrAppend(&out, " view of buffer ", text(buffer["view"]["of"]));
     if (buffer["space"] != fbs::EnumNameMemorySpace(fbs::MemorySpace::Device))
       absl::StrAppend(&out, " in ", text(buffer["space"]));
     out += "\n";

@@ -102,12 +102,28 @@ void ReplicaCheck::begin(Walk &walk) const {
   }
 }
 
+AxisSet ReplicaCheck::placeAxes(const OperandAccess &access) const {
+  return access.byRank ? setOf(plan_.buffers()->Get(*access.byRank)->view()->axes()) & axes_ : 0;
+}
+
+AxisSet ReplicaCheck::readAt(const Walk &walk, const OperandAccess &access) const {
+  return walk.bytes.get(access.range) | placeAxes(access);
+}
+
+void ReplicaCheck::writeAt(Walk &walk, const OperandAccess &access, AxisSet axes,
+                           const ByteAxes::Origin &origin) const {
+  // Other ranks have other bytes of the range from now on; what they had there before stays.
+  if (access.byRank)
+    axes |= walk.bytes.get(access.range) | placeAxes(access);
+  walk.bytes.set(access.range, axes, origin);
+}
+
 std::vector<AxisSet> ReplicaCheck::read(const Walk &walk, CommandSite site) {
   timeline_.accessesOf(site, accesses_);
   std::vector<AxisSet> pieces;
   for (const OperandAccess &access : accesses_)
     if (access.reads)
-      pieces.push_back(walk.bytes.get(access.range));
+      pieces.push_back(readAt(walk, access));
   return pieces;
 }
 
@@ -116,7 +132,7 @@ void ReplicaCheck::write(Walk &walk, CommandSite site, const std::vector<AxisSet
   size_t next = 0;
   for (const OperandAccess &access : accesses_)
     if (access.writes)
-      walk.bytes.set(access.range, pieces[next++], {site, std::nullopt});
+      writeAt(walk, access, pieces[next++], {site, std::nullopt});
 }
 
 /// The axes along which the results of a collective differ, of which those of the sources are given. `group` is the
@@ -155,14 +171,14 @@ void ReplicaCheck::execute(Walk &walk, CommandSite site, const fbs::Command &com
   }
   // All results are computed before one of them is written, maybe over what is read.
   struct Result {
-    ByteRange range;
+    OperandAccess written;
     AxisSet axes = 0;
     ByteAxes::Origin origin;
   };
   std::vector<Result> results;
   const auto add = [&](Result &result, uint32_t input) {
     const OperandAccess &access = accesses_[input];
-    const AxisSet differs = access.reads ? walk.bytes.get(access.range) : 0;
+    const AxisSet differs = access.reads ? readAt(walk, access) : 0;
     if ((differs & ~result.axes) != 0)
       result.origin.operand = access;
     result.axes |= differs;
@@ -170,14 +186,14 @@ void ReplicaCheck::execute(Walk &walk, CommandSite site, const fbs::Command &com
   for (uint32_t output = 0; output < accesses_.size(); ++output) {
     if (!accesses_[output].writes)
       continue;
-    Result &result = results.emplace_back(Result{accesses_[output].range, 0, {site, std::nullopt}});
+    Result &result = results.emplace_back(Result{accesses_[output], 0, {site, std::nullopt}});
     const auto known = dependences ? dependences->find(output) : Dependences::const_iterator();
     const bool isKnown = dependences && known != dependences->end();
     for (uint32_t i = 0; i < (isKnown ? known->second.size() : accesses_.size()); ++i)
       add(result, isKnown ? known->second[i] : i);
   }
   for (const Result &result : results)
-    walk.bytes.set(result.range, result.axes, result.origin);
+    writeAt(walk, result.written, result.axes, result.origin);
 }
 
 void ReplicaCheck::advance(Walk &walk, std::optional<CommandSite> site) {

@@ -92,6 +92,10 @@ private:
   void advance(Walk &walk, std::optional<CommandSite> site);
   void execute(Walk &walk, CommandSite site, const fbs::Command &command);
   void exchange(uint32_t operation);
+  /// The axes along which ranks have different bytes for the operand, whatever these hold.
+  AxisSet placeAxes(const OperandAccess &access) const;
+  AxisSet readAt(const Walk &walk, const OperandAccess &access) const;
+  void writeAt(Walk &walk, const OperandAccess &access, AxisSet axes, const ByteAxes::Origin &origin) const;
   /// The axes along which each piece differs that the command reads.
   std::vector<AxisSet> read(const Walk &walk, CommandSite site);
   void write(Walk &walk, CommandSite site, const std::vector<AxisSet> &pieces);

@@ -58,8 +58,9 @@ void RowsLeftOut::advance(CommandSite site, const fbs::Command &command, absl::S
     const Slot slot = {access.buffer, access.slot};
     ++writes_[slot];
     const auto missing = missing_.find(slot);
-    const bool stays = missing != missing_.end() && (access.range.begin > missing->second.range.begin ||
-                                                     access.range.end < missing->second.range.end);
+    const bool stays =
+        missing != missing_.end() && (access.byRank || access.range.begin > missing->second.range.begin ||
+                                      access.range.end < missing->second.range.end);
     if (limits[i]) {
       Missing left = {limits[i]->count, access.range, limits[i]->rowBytes, site};
       if (stays) {

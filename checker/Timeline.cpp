@@ -2,11 +2,13 @@
 
 #include "checker/Timeline.h"
 
+#include "runtime/plan/buffer_view.h"
+
 #include "absl/strings/str_cat.h"
 
 namespace bowline {
 
-Timeline::Timeline(const fbs::Plan &plan) : plan_(plan) {
+Timeline::Timeline(const fbs::Plan &plan) : plan_(plan), sameViews_(FindSameViews(plan)) {
   for (const fbs::Kernel *kernel : *plan.kernels()) {
     std::vector<uint64_t> &bytes = argumentBytes_.emplace_back();
     for (uint32_t i = 0; i < SizeOf(kernel->arguments()); ++i) {
@@ -37,10 +39,11 @@ OperandAccess Timeline::access(const fbs::Operand &operand, uint64_t bytes, uint
                                bool writes) const {
   const fbs::Buffer &buffer = *plan_.buffers()->Get(operand.buffer());
   OperandAccess access;
-  access.buffer = operand.buffer();
+  access.buffer = HolderOf(plan_, operand.buffer());
   access.slot = SlotOf(buffer, slot);
-  access.range.begin = RangeOf(buffer, access.slot).begin + operand.offset();
-  access.range.end = access.range.begin + bytes;
+  access.range = RangeOfOperand(plan_, operand, bytes, slot);
+  if (LiesByRank(buffer))
+    access.byRank = sameViews_[operand.buffer()];
   access.reads = reads;
   access.writes = writes;
   return access;

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,14 @@ struct CommandSite {
 
 /// The bytes of one operand of one command.
 struct OperandAccess {
-  uint32_t buffer = 0;
-  uint32_t slot = 0; ///< 0 for buffers with one slot
-  ByteRange range;   ///< bytes of the role, numbered over all spaces
+  uint32_t buffer = 0; ///< the one that holds the value, where the operand is a view
+  uint32_t slot = 0;   ///< 0 for buffers with one slot
+  ByteRange range;     ///< bytes of the role, numbered over all spaces
   bool reads = false;
   bool writes = false;
+  /// Whether each rank has other bytes, all of which are in `range`: by which view. Views are equal that have one
+  /// number.
+  std::optional<uint32_t> byRank;
 };
 
 /// Expands the entries of a verified plan.
@@ -67,6 +71,7 @@ private:
   const fbs::Plan &plan_;
   /// The element [kernel][argument] is the argument's size in bytes.
   std::vector<std::vector<uint64_t>> argumentBytes_;
+  std::vector<uint32_t> sameViews_;
 };
 
 /// "[128, 256)"; "[0, 64) in PinnedHost"

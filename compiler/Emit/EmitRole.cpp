@@ -122,6 +122,13 @@ private:
     buffer->source = tables.source(op, "");
     if (failed(emitLayout(op, *buffer)))
       return failure();
+    if (op.getViewed()) {
+      buffer->view = std::make_unique<fbs::ViewT>();
+      buffer->view->of = names.buffers.lookup(op.getViewed());
+      buffer->view->stride = op.getViewStride();
+      if (op.getViewAxes() && failed(tables.findAxes(op, *op.getViewAxes(), buffer->view->axes)))
+        return failure();
+    }
     buffer->role = names.role;
     names.buffers[op.getResult()] = plan.buffers.size();
     plan.buffers.push_back(std::move(buffer));

@@ -122,10 +122,13 @@ private:
 
   Value importBuffer(const fbs::BufferT &buffer) {
     auto type = plan::BufferType::get(scope.tensorType(buffer.dtype, buffer.shape));
+    Value viewed = buffer.view ? scope.buffers[buffer.view->of] : Value();
+    ArrayAttr viewAxes = buffer.view && !buffer.view->axes.empty() ? scope.axisNames(buffer.view->axes) : ArrayAttr();
     return plan::BufferOp::create(builder, scope.locationOf(buffer.source), type, buffer.name,
                                   static_cast<plan::BufferKind>(buffer.kind), builder.getI64IntegerAttr(buffer.offset),
                                   buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get()),
-                                  static_cast<plan::MemorySpace>(buffer.space), buffer.alignment);
+                                  static_cast<plan::MemorySpace>(buffer.space), buffer.alignment, viewed, viewAxes,
+                                  buffer.view ? buffer.view->stride : 0);
   }
 
   LogicalResult importCoordinate(const fbs::CoordinateT &coordinate) {

@@ -47,21 +47,41 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
 
     `layout` says which shard of a global tensor it holds; without it every rank has the whole.
 
+    A `view` is another way to look at bytes of a temporary. With axes each rank has it `by` bytes times its place along
+    them further on, as a rank's own part of what is gathered in place:
+
+    ```mlir
+    %own = plan.buffer "own" temporary : <tensor<16xf32>> at 4096 view %whole : !plan.buffer<tensor<48xf32>> over ["tp"] by 64
+    ```
+
     **Constraints:** the name is not empty; the alignment is a power of two up to 4096; the offset, where there is one, is
     not negative and a multiple of it; slots are positive; the stride is zero for one slot, otherwise a multiple of the
-    alignment and at least the size; what is external is a parameter with one slot.
+    alignment and at least the size; what is external is a parameter with one slot; a view and what it is a view of are
+    temporary, have the same element type, memory space and slots, and the latter is no view; there are axes where the
+    distance is not zero.
   }];
   let arguments = (ins StrAttr:$name, Plan_BufferKind:$kind, OptionalAttr<I64Attr>:$offset,
                    DefaultValuedAttr<I64Attr, "1">:$slots, DefaultValuedAttr<I64Attr, "0">:$stride,
                    OptionalAttr<Plan_LayoutAttr>:$layout,
                    DefaultValuedAttr<Plan_MemorySpace, "::bowline::plan::MemorySpace::Device">:$space,
-                   DefaultValuedAttr<I64Attr, "64">:$alignment);
+                   DefaultValuedAttr<I64Attr, "64">:$alignment,
+                   Optional<Plan_BufferType>:$viewed, OptionalAttr<StrArrayAttr>:$view_axes,
+                   DefaultValuedAttr<I64Attr, "0">:$view_stride);
   let results = (outs Plan_BufferType:$result);
   let assemblyFormat = [{
     $name $kind (`in` $space^)? `:` qualified(type($result)) (`at` $offset^)? (`align` $alignment^)? (`slots` $slots^ `stride` $stride)? (`layout` $layout^)?
-    attr-dict
+    (`view` $viewed^ `:` qualified(type($viewed)) (`over` $view_axes^ `by` $view_stride)?)? attr-dict
   }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::bowline::plan::BufferType":$type, "::mlir::StringRef":$name,
+                                 "::bowline::plan::BufferKind":$kind, "::mlir::IntegerAttr":$offset,
+                                 CArg<"uint64_t", "1">:$slots, CArg<"uint64_t", "0">:$stride,
+                                 CArg<"::bowline::plan::LayoutAttr", "{}">:$layout,
+                                 CArg<"::bowline::plan::MemorySpace", "::bowline::plan::MemorySpace::Device">:$space,
+                                 CArg<"uint64_t", "64">:$alignment), [{
+    build($_builder, $_state, type, name, kind, offset, slots, stride, layout, space, alignment,
+          /*viewed=*/::mlir::Value(), /*view_axes=*/::mlir::ArrayAttr(), /*view_stride=*/0);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return getResult().getType().getTensor(); }
     int64_t getBytes() { return getResult().getType().getBytes(); }

@@ -70,6 +70,30 @@ int64_t BufferType::getBytes() const { return byteCount(getTensor()); }
 
 void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 
+static BufferOp definition(Value buffer) { return buffer.getDefiningOp<BufferOp>(); }
+
+static LogicalResult verifyView(BufferOp op) {
+  if (!op.getViewed()) {
+    if (op.getViewStride() == 0 && !op.getViewAxes())
+      return success();
+    return op.emitOpError("lies by rank, but is no view");
+  }
+  BufferOp viewed = definition(op.getViewed());
+  if (!viewed || viewed.getViewed() || viewed.getKind() != BufferKind::Temporary ||
+      op.getKind() != BufferKind::Temporary)
+    return op.emitOpError("is a view, which a temporary may be of one that is no view");
+  if (viewed.getSpace() != op.getSpace() || viewed.getSlots() != op.getSlots() ||
+      viewed.getStride() != op.getStride() ||
+      viewed.getTensorType().getElementType() != op.getTensorType().getElementType())
+    return op.emitOpError("has not the element type, memory space and slots of what it is a view of");
+  bool hasAxes = op.getViewAxes() && !op.getViewAxes()->empty();
+  auto stride = static_cast<int64_t>(op.getViewStride());
+  if (hasAxes ? stride < op.getBytes() : stride != 0)
+    return op.emitOpError("lies ") << stride << " bytes further on for each rank; the least is " << op.getBytes()
+                                   << " over axes, and 0 without";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   if (getName().empty())
     return emitOpError("needs a name");
@@ -89,10 +113,8 @@ LogicalResult BufferOp::verify() {
                                   << " and at least the size " << getBytes();
   if (getSpace() == MemorySpace::External && (getKind() != BufferKind::Parameter || slots != 1))
     return emitOpError("is external, which only a parameter with one slot may be");
-  return success();
+  return verifyView(*this);
 }
-
-static BufferOp definition(Value buffer) { return buffer.getDefiningOp<BufferOp>(); }
 
 LogicalResult StateOp::verify() {
   BufferOp buffer = definition(getBuffer());

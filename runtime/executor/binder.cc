@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "checker/KernelSignature.h"
 #include "kernels/registry/registry.h"
+#include "runtime/plan/buffer_view.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
@@ -145,7 +146,8 @@ hal::DeviceAddress Binder::Address(const fbs::Operand& operand, uint32_t slot) c
   const auto second = seconds_.find(operand.buffer());
   const fbs::Buffer& buffer = *plan_.buffers()->Get(second == seconds_.end() ? operand.buffer() : second->second);
   if (buffer.space() == fbs::MemorySpace::External) return operand.offset();
-  return arenas_[static_cast<size_t>(buffer.space())] + OffsetOf(buffer, slot) + operand.offset();
+  return arenas_[static_cast<size_t>(buffer.space())] + OffsetOf(buffer, slot) + ShiftOf(plan_, buffer, rank()) +
+         operand.offset();
 }
 
 void Binder::AddArgument(const fbs::Operand& operand, uint32_t slot) {

@@ -28,6 +28,8 @@ enum DigestTag : uint64_t {
   kFinalTag = 17,
   kPromiseTag = 18,
   kContractTag = 19,
+  kPartTag = 20,
+  kPartWrittenTag = 21,
 };
 
 }  // namespace bowline

@@ -16,7 +16,7 @@ namespace bowline {
 
 // The format that this build reads and writes. It reads the same major version and any minor version up to its own.
 inline constexpr uint16_t kPlanVersionMajor = 3;
-inline constexpr uint16_t kPlanVersionMinor = 1;
+inline constexpr uint16_t kPlanVersionMinor = 2;
 
 // A FlatBuffer's offsets are 32 bits with a sign.
 inline constexpr uint64_t kMaxPlanBytes = (uint64_t{1} << 31) - 1;

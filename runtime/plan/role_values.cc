@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan/buffer_view.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/digest_tags.h"
 #include "runtime/plan/matching.h"
@@ -18,6 +19,22 @@ namespace {
 // Pieces that are kept at once: what lies in the arenas, and what was sent and not received.
 constexpr uint64_t kMostPieces = uint64_t{1} << 21;
 
+// Replaces `pieces` by those of the `bytes` from `begin` on of what `from` is the pieces of.
+void Slice(const ValuePieces& from, uint64_t begin, uint64_t bytes, ValuePieces& pieces) {
+  pieces.clear();
+  for (const ValuePiece& piece : from) {
+    const uint64_t skipped = std::min(begin, piece.bytes), taken = std::min(bytes, piece.bytes - skipped);
+    if (taken > 0) Append(pieces, {piece.value, piece.offset + skipped, taken});
+    begin -= skipped;
+    bytes -= taken;
+  }
+}
+
+void AddView(const fbs::View& view, DigestBuilder& builder) {
+  builder.Add(view.stride()).Add(SizeOf(view.axes()));
+  for (const uint8_t axis : *view.axes()) builder.Add(axis);
+}
+
 }  // namespace
 
 PlanDigests::PlanDigests(const fbs::Plan& p)
@@ -27,7 +44,8 @@ PlanDigests::PlanDigests(const fbs::Plan& p)
       buffers_of_role(RoleCount(p)),
       state_of_buffer(p.buffers()->size()),
       contents(p.buffers()->size()),
-      interfaces(InterfacesOfRoles(p)) {
+      interfaces(InterfacesOfRoles(p)),
+      same_views(FindSameViews(p)) {
   for (uint32_t i = 0; i < p.buffers()->size(); ++i) buffers_of_role[p.buffers()->Get(i)->role()].push_back(i);
   for (const fbs::State* state : *p.states()) state_of_buffer[state->buffer()] = state;
   for (uint32_t i = 0; i < SizeOf(p.constants()); ++i) {
@@ -102,7 +120,8 @@ void RoleValues::Store(const fbs::Command& command, Segment& segment) {
     const uint32_t buffer = use.operand->buffer();
     const bool scratch = plan_.buffers()->Get(buffer)->kind() == fbs::BufferKind::Scratch;
     const bool fault = plan_.buffers()->Get(buffer)->kind() == fbs::BufferKind::Fault;
-    segment.uses.push_back({buffer, use.operand->offset(), use.bytes, use.access, scratch, /*workspace=*/fault});
+    segment.uses.push_back({buffer, use.operand->offset(), use.bytes, use.access, scratch, /*workspace=*/fault,
+                            SpreadOf(plan_, *plan_.buffers()->Get(buffer))});
   }
   if (launch != nullptr) {
     if (HasScratchOperand(plan_, *launch)) segment.uses.back().workspace = true;
@@ -133,7 +152,7 @@ void RoleValues::Enter(const Segment& segment, const Stored& stored) {
   ranges_.clear();
   for (const Use& use : uses_) {
     const uint64_t begin = RangeOf(*plan_.buffers()->Get(use.buffer), slot).begin + use.offset;
-    ranges_.push_back({begin, begin + use.bytes});
+    ranges_.push_back({begin, begin + use.spread + use.bytes});
   }
 }
 
@@ -178,10 +197,14 @@ std::string RoleValues::DescribePlace() const {
 
 bool RoleValues::MayShare(const fbs::Command& command, uint32_t output, uint32_t input) {
   if (const fbs::Launch* launch = command.body_as_Launch()) {
-    return shared_.kernels.MayShare(launch->kernel(), output, input);
+    return shared_.kernels.MayShare(launch->kernel(), output, input) &&
+           LieAlike(*plan_.buffers()->Get(uses_[output].buffer), *plan_.buffers()->Get(uses_[input].buffer));
   }
   const fbs::Collective* collective = command.body_as_Collective();
-  return collective != nullptr && DefinitionOf(collective->kind()).in_place && input % 2 == 0 && output == input + 1;
+  if (collective == nullptr || input % 2 != 0 || output != input + 1) return false;
+  const uint64_t part = collective->pieces()->Get(input / 2)->count() * ElementSize(collective->dtype());
+  return MayBeInPlace(plan_, *collective, part, *plan_.buffers()->Get(uses_[input].buffer),
+                      *plan_.buffers()->Get(uses_[output].buffer));
 }
 
 // Operands in the order of their bytes. Those with equal bytes are one group, in which a write needs a promise for each
@@ -213,33 +236,84 @@ bool RoleValues::Overlaps(const fbs::Command& command) {
   return false;
 }
 
+void RoleValues::ForgetParts(ByteRange range) {
+  shared_.meter.Spend(parts_.size());
+  for (const Part& part : parts_) {
+    if (part.range.Overlaps(range)) shared_.meter.Drop(part.pieces.size());
+  }
+  std::erase_if(parts_, [&](const Part& part) { return part.range.Overlaps(range); });
+}
+
+void RoleValues::Read(size_t i, ValuePieces& pieces) {
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(uses_[i].buffer);
+  if (!LiesByRank(buffer)) return values_.Read(ranges_[i], pieces);
+  shared_.meter.Spend(parts_.size());
+  for (const Part& part : parts_) {
+    if (part.view != shared_.same_views[uses_[i].buffer] || part.range.begin > ranges_[i].begin ||
+        part.range.end < ranges_[i].end) {
+      continue;
+    }
+    // Both ranges begin and end as far from the rank's own bytes.
+    Slice(part.pieces, ranges_[i].begin - part.range.begin, uses_[i].bytes, pieces);
+    return;
+  }
+  DigestBuilder builder(kPartTag);
+  AddView(*buffer.view(), builder);
+  pieces = {{builder.Add(uses_[i].bytes).Add(values_.DigestOf(ranges_[i])).Finish(), 0, uses_[i].bytes}};
+}
+
+Digest RoleValues::DigestOf(size_t i) {
+  if (!LiesByRank(*plan_.buffers()->Get(uses_[i].buffer))) return values_.DigestOf(ranges_[i]);
+  ValuePieces pieces;
+  Read(i, pieces);
+  return bowline::DigestOf(pieces);
+}
+
+void RoleValues::Write(size_t i, absl::Span<const ValuePiece> pieces) {
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(uses_[i].buffer);
+  ForgetParts(ranges_[i]);
+  if (!LiesByRank(buffer)) return values_.Write(ranges_[i], pieces);
+  DigestBuilder builder(kPartWrittenTag);
+  AddView(*buffer.view(), builder);
+  builder.Add(values_.DigestOf(ranges_[i])).Add(bowline::DigestOf(pieces));
+  values_.Write(ranges_[i], builder.Finish());
+  parts_.push_back({shared_.same_views[uses_[i].buffer], ranges_[i], {pieces.begin(), pieces.end()}});
+  shared_.meter.Keep(pieces.size());
+}
+
+void RoleValues::Erase(size_t i) {
+  ForgetParts(ranges_[i]);
+  values_.Erase(ranges_[i]);
+}
+
 void RoleValues::Launch(const fbs::Command& command) {
   const bool overlaps = Overlaps(command);
   DigestBuilder builder(kLaunchTag);
   builder.Add(shared_.kernels.Of(*command.body_as_Launch()));
   for (size_t i = 0; i < uses_.size(); ++i) {
-    if (Reads(uses_[i].access) && !uses_[i].workspace) builder.Add(values_.DigestOf(ranges_[i]));
+    if (Reads(uses_[i].access) && !uses_[i].workspace) builder.Add(DigestOf(i));
   }
   const Digest digest = builder.Finish();
   for (size_t i = 0; i < uses_.size(); ++i) {
     if (!Writes(uses_[i].access)) continue;
     if (overlaps) {
-      values_.Erase(ranges_[i]);
+      Erase(i);
     } else {
-      values_.Write(ranges_[i], DigestBuilder(kResultTag).Add(i).Add(digest).Finish());
+      const ValuePiece result = {DigestBuilder(kResultTag).Add(i).Add(digest).Finish(), 0, uses_[i].bytes};
+      Write(i, {&result, 1});
     }
   }
   for (size_t i = 0; i < uses_.size(); ++i) {
-    if (uses_[i].scratch) values_.Erase(ranges_[i]);
+    if (uses_[i].scratch) Erase(i);
   }
 }
 
 void RoleValues::Copy(const fbs::Command& command) {
-  values_.Read(ranges_[0], pieces_);
+  Read(0, pieces_);
   if (Overlaps(command)) {
-    values_.Erase(ranges_[1]);
+    Erase(1);
   } else {
-    values_.Write(ranges_[1], pieces_);
+    Write(1, pieces_);
   }
 }
 
@@ -248,7 +322,7 @@ Offer RoleValues::ReadOffer(const fbs::Command& command) {
   offer.overlaps = Overlaps(command);
   for (size_t i = 0; i < uses_.size() && !shared_.meter.exhausted(); ++i) {
     if (!Reads(uses_[i].access)) continue;
-    values_.Read(ranges_[i], offer.pieces.emplace_back());
+    Read(i, offer.pieces.emplace_back());
     offer.kept += offer.pieces.back().size();
     shared_.meter.Keep(offer.pieces.back().size());
   }
@@ -260,13 +334,13 @@ void RoleValues::WriteReceived(absl::Span<const ValuePieces> received, bool over
   for (size_t i = 0; i < uses_.size(); ++i) {
     if (!Writes(uses_[i].access)) continue;
     if (overlaps || next >= received.size()) {
-      values_.Erase(ranges_[i]);
+      Erase(i);
     } else {
-      values_.Write(ranges_[i], received[next++]);
+      Write(i, received[next++]);
     }
   }
   for (size_t i = 0; i < uses_.size(); ++i) {
-    if (uses_[i].scratch) values_.Erase(ranges_[i]);
+    if (uses_[i].scratch) Erase(i);
   }
 }
 

@@ -29,6 +29,7 @@ struct PlanDigests {
   std::vector<const fbs::State*> state_of_buffer;  // null: none
   std::vector<Digest> contents;                    // of constants and coordinates, by buffer
   std::vector<Digest> interfaces;                  // InterfacesOfRoles, by role
+  std::vector<uint32_t> same_views;                // FindSameViews
 };
 
 class RoleValues {
@@ -57,8 +58,9 @@ class RoleValues {
     uint32_t buffer;
     uint64_t offset, bytes;
     fbs::Access access;
-    bool scratch;    // whether the buffer's value means nothing once the command is over
-    bool workspace;  // whether it is, in addition, no argument of the kernel
+    bool scratch;         // whether the buffer's value means nothing once the command is over
+    bool workspace;       // whether it is, in addition, no argument of the kernel
+    uint64_t spread = 0;  // SpreadOf its buffer
   };
   struct Stored {
     const fbs::Command* command;
@@ -86,6 +88,13 @@ class RoleValues {
   void Launch(const fbs::Command& command);
   void Copy(const fbs::Command& command);
   void Collective(const fbs::Command& command);
+  // The digest, or the pieces, of what operand i of the current command holds. An operand that lies by rank holds what
+  // the rank wrote through it; if something else has written there since, a part of that.
+  Digest DigestOf(size_t i);
+  void Read(size_t i, ValuePieces& pieces);
+  void Write(size_t i, absl::Span<const ValuePiece> pieces);
+  void Erase(size_t i);
+  void ForgetParts(ByteRange range);
   Offer ReadOffer(const fbs::Command& command);
   void AddOutputs(RoleMeaning& meaning);
   void AddChanges(RoleMeaning& meaning);
@@ -96,6 +105,13 @@ class RoleValues {
   const fbs::Program& program_;
   const uint32_t role_;
   ValueMap values_;
+  // The value that each rank wrote to its own bytes: by view (FindSameViews), in a range of those of all ranks.
+  struct Part {
+    uint32_t view;
+    ByteRange range;
+    ValuePieces pieces;
+  };
+  std::vector<Part> parts_;
   std::vector<Initial> initial_;
   std::set<Digest> promises_;  // KernelDigests::Promises of the kernels in segments that are called
   std::vector<Segment> segments_;

@@ -63,7 +63,8 @@ absl::Status VerifyTransfer(const fbs::Plan& plan, uint32_t role, const std::str
   // All ranks of a role run this: where the group lies within the role, one of them would be its own peer.
   if (RoleCount(plan) == 1 || SizeOf(communicator.axes()) != 1 || communicator.axes()->Get(0) != plan.role_axis()) {
     return Broken(place, " on ", Quoted(communicator.name()),
-                  ": sends and receives go along the axis that tells roles apart");
+                  ": sends and receives go along the axis that tells roles apart; ranks of one role send to each other "
+                  "by a Permute, which is a send and a receive at once");
   }
   if (transfer.peer() == role) return Broken(place, ": peer ", transfer.peer(), " is the rank itself");
   return VerifyCounts(plan, place, transfer.communicator(), transfer.dtype(), "ranges", transfer.ranges());

@@ -28,6 +28,49 @@ absl::Status VerifyExternal(absl::string_view place, const fbs::Buffer& buffer) 
   return absl::OkStatus();
 }
 
+// A view lies in what it is a view of, on each rank, in each slot. The buffer itself was verified, and those before it.
+absl::Status VerifyView(const fbs::Plan& plan, absl::string_view place, uint32_t index) {
+  const fbs::Buffer& buffer = *plan.buffers()->Get(index);
+  if (buffer.view() == nullptr) return absl::OkStatus();
+  const fbs::View& view = *buffer.view();
+  if (view.of() >= index) return Broken(place, ": is a view of buffer ", view.of(), ", which is not before it");
+  const fbs::Buffer& of = *plan.buffers()->Get(view.of());
+  const std::string viewed = BufferPlace(plan, view.of());
+  if (of.view() != nullptr) return Broken(place, ": is a view of ", viewed, ", which is one itself");
+  if (buffer.kind() != fbs::BufferKind::Temporary || of.kind() != fbs::BufferKind::Temporary) {
+    return Broken(place, ": is of kind ", fbs::EnumNameBufferKind(buffer.kind()), " and a view of ", viewed,
+                  " of kind ", fbs::EnumNameBufferKind(of.kind()), "; both must be Temporary");
+  }
+  if (buffer.role() != of.role() || buffer.space() != of.space() || buffer.dtype() != of.dtype() ||
+      buffer.slots() != of.slots() || buffer.slot_stride() != of.slot_stride()) {
+    return Broken(place, ": role, memory space, type of elements and slots are not those of ", viewed,
+                  ", of which it is a view");
+  }
+  if (buffer.offset() < of.offset() || buffer.offset() - of.offset() > of.bytes() ||
+      buffer.bytes() > of.bytes() - (buffer.offset() - of.offset())) {
+    return Broken(place, ": reaches out of ", viewed, ", of which it is a view");
+  }
+  BOWLINE_RETURN_IF_ERROR(VerifyAxes(plan, place, view.axes()));
+  if (SizeOf(view.axes()) == 0) {
+    if (view.stride() == 0) return absl::OkStatus();
+    return Broken(place, ": stride ", view.stride(), " of its view must be 0 without axes");
+  }
+  for (const uint8_t axis : *view.axes()) {
+    if (RoleCount(plan) == 1 || axis != plan.role_axis()) continue;
+    return Broken(place, ": its view is along axis ", Quoted(plan.mesh()->Get(axis)->name()),
+                  ", along which ranks of a role have one place");
+  }
+  if (view.stride() < buffer.bytes() || view.stride() % buffer.alignment() != 0) {
+    return Broken(place, ": stride ", view.stride(), " of its view must be a multiple of ", buffer.alignment(),
+                  " and at least its ", buffer.bytes(), " bytes");
+  }
+  const uint64_t steps = SizeAlong(plan, view.axes()) - 1;
+  const uint64_t room = of.bytes() - (buffer.offset() - of.offset()) - buffer.bytes();
+  if (steps == 0 || view.stride() <= room / steps) return absl::OkStatus();
+  return Broken(place, ": ", steps + 1, " ranks, ", view.stride(), " bytes apart, reach out of ", viewed,
+                ", of which it is a view");
+}
+
 absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   const fbs::Buffer& buffer = *plan.buffers()->Get(index);
   const std::string place = BufferPlace(plan, index);
@@ -73,6 +116,7 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   }
   if (buffer.space() == fbs::MemorySpace::External) BOWLINE_RETURN_IF_ERROR(VerifyExternal(place, buffer));
   BOWLINE_RETURN_IF_ERROR(VerifyLayout(plan, place, buffer));
+  BOWLINE_RETURN_IF_ERROR(VerifyView(plan, place, index));
   if (buffer.kind() == fbs::BufferKind::Fault &&
       (buffer.dtype() != fbs::DType::I32 || buffer.slots() != 1 || buffer.space() != fbs::MemorySpace::Device)) {
     return Broken(place, ": is of kind Fault, which holds words of i32 in one slot in memory space Device");

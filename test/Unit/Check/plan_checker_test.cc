@@ -414,6 +414,37 @@ TEST(CheckerContracts, AreThere) {
               HasSubstr("the proof of contracts fails: the code that kernel 5 'fixture_add' calls says of no kernel"));
 }
 
+// The fixture's product writes whole cache lines, and takes no result for an operand.
+TEST(CheckerSignatures, HoldArgumentsToWhatKernelsNeed) {
+  P plan = MakePlan();
+  plan.kernels[kMatmul]->arguments[0]->alignment = 4;
+  EXPECT_EQ(Check(plan), absl::OkStatus());
+  plan.kernels[kMatmul]->arguments[2]->alignment = 4;
+  EXPECT_THAT(
+      std::string(Check(plan).message()),
+      HasSubstr("the proof of signatures fails: kernel 4: 'matmul' takes argument 2 at any multiple of 4 bytes, "
+                "but on target 'cpu' it needs a multiple of 64"));
+  plan.kernels[kMatmul]->arguments[2]->alignment = 128;
+  plan.buffers[kProduct]->alignment = 128;
+  plan.buffers[kProduct]->offset = (plan.arena_bytes + 127) / 128 * 128;
+  plan.arena_bytes = plan.buffers[kProduct]->offset + plan.buffers[kProduct]->bytes;
+  EXPECT_EQ(Check(plan), absl::OkStatus());
+}
+
+TEST(CheckerSignatures, HaveNoPairsInPlaceThatPlansAloneClaim) {
+  P plan = MakePlan();
+  plan.kernels[kGather]->arguments[0]->shape = plan.kernels[kGather]->arguments[2]->shape;  // a table of as many rows
+  plan.kernels[kGather]->in_place.emplace_back(/*output=*/2, /*input=*/0);
+  EXPECT_THAT(
+      std::string(Check(plan).message()),
+      HasSubstr("the proof of signatures fails: kernel 3: 'gather_rows' claims that argument 2 may be the bytes of "
+                "argument 0, which the kernel does not allow"));
+  // Code was made with its pairs: its contract has them (code_contract.h).
+  plan = MakePlan();
+  EXPECT_FALSE(plan.kernels[kAdd]->in_place.empty());
+  EXPECT_EQ(Check(plan), absl::OkStatus());
+}
+
 TEST(CheckerGood, ReportsSpareBytesAtTheEndOfAnArena) {
   P plan = MakePlan();
   plan.arena_bytes += 128;

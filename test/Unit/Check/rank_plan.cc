@@ -104,6 +104,21 @@ uint32_t RankPlan::Buffer(uint32_t role, const std::string& name, BufferKind kin
   return index;
 }
 
+uint32_t RankPlan::View(uint32_t role, const std::string& name, uint32_t of, int64_t elements, uint64_t offset,
+                        std::vector<uint8_t> axes, uint64_t stride) {
+  const uint64_t begin = plan_.buffers[of]->offset + offset;
+  const uint32_t index = BufferAt(role, name, BufferKind::Temporary, elements, begin);
+  fbs::BufferT& buffer = *plan_.buffers[index];
+  buffer.alignment = 4;
+  buffer.slots = plan_.buffers[of]->slots;
+  buffer.slot_stride = plan_.buffers[of]->slot_stride;
+  buffer.view = std::make_unique<fbs::ViewT>();
+  buffer.view->of = of;
+  buffer.view->axes = std::move(axes);
+  buffer.view->stride = stride;
+  return index;
+}
+
 uint32_t RankPlan::Segment(uint32_t role, const std::string& name) {
   programs_[role]->segments.push_back(std::make_unique<fbs::SegmentT>());
   programs_[role]->segments.back()->name = name;

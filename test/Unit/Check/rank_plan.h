@@ -28,6 +28,10 @@ class RankPlan {
   // In the bytes of another.
   uint32_t BufferAt(uint32_t role, const std::string& name, fbs::BufferKind kind, int64_t elements, uint64_t offset);
 
+  // A view of a temporary, `offset` bytes into it; along axes `stride` bytes further on for each rank.
+  uint32_t View(uint32_t role, const std::string& name, uint32_t of, int64_t elements, uint64_t offset,
+                std::vector<uint8_t> axes = {}, uint64_t stride = 0);
+
   // Commands go to the segment that was begun last.
   uint32_t Segment(uint32_t role, const std::string& name);
   void Call(uint32_t role, uint32_t segment, uint32_t slot = 0);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "runtime/base/status.h"
@@ -31,13 +32,14 @@ struct RankOutcome {
 // communicator are matched as each rank counts them, as the runtime does.
 RankOutcome Simulate(const fbs::Plan& plan, Issue issue, uint8_t poison, std::mt19937& random);
 
-// Runs it with Session over LoopbackGroup, a thread for each rank, with random delays around communications.
+// Runs it with Session over LoopbackGroup, a thread for each rank, with random delays around communications. `driver`
+// as in SessionOptions.
 struct ThreadOutcome {
   absl::Status status;
   std::vector<std::vector<uint8_t>> outputs;
 };
 ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, uint32_t seed,
-                           std::chrono::nanoseconds timeout);
+                           std::chrono::nanoseconds timeout, const std::string& driver = {});
 
 }  // namespace bowline::testing
 

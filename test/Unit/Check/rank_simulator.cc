@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "runtime/plan/buffer_view.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 #include "test/Unit/Check/rank_runs.h"
@@ -157,7 +158,7 @@ class Simulator {
     const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
     const uint32_t slot = ranks_[place.rank].steps[place.step].slot;
     return reinterpret_cast<float*>(ranks_[place.rank].arena.data() + RangeOf(buffer, SlotOf(buffer, slot)).begin +
-                                    operand.offset());
+                                    ShiftOf(plan_, buffer, place.rank) + operand.offset());
   }
 
   const fbs::Command& CommandAt(Place place) const { return *ranks_[place.rank].steps[place.step].command; }

@@ -63,10 +63,11 @@ class DelayedGroup : public RankGroup {
   std::mt19937 random_;
 };
 
-absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, RankGroup& group,
+absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, const std::string& driver, RankGroup& group,
                      std::vector<uint8_t>& outputs) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
+  options.driver = driver;
   options.group = &group;
   options.prove = false;  // some hang, and are to be seen hanging
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(loaded), options));
@@ -99,7 +100,7 @@ absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, RankGrou
 }  // namespace
 
 ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, uint32_t seed,
-                           std::chrono::nanoseconds timeout) {
+                           std::chrono::nanoseconds timeout, const std::string& driver) {
   const int ranks = static_cast<int>(RankCount(*fbs::GetPlan(bytes.data())));
   auto group = LoopbackGroup::Create(ranks, {timeout});
   ThreadOutcome outcome;
@@ -114,7 +115,7 @@ ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, ui
     threads.emplace_back([&, rank] {
       DelayedGroup view((*group)->AsRank(rank), seed + static_cast<uint32_t>(rank));
       absl::Status& status = statuses[static_cast<size_t>(rank)];
-      status = RunRank(bytes, poison, view, outcome.outputs[static_cast<size_t>(rank)]);
+      status = RunRank(bytes, poison, driver, view, outcome.outputs[static_cast<size_t>(rank)]);
       view.Abort(status);
     });
   }

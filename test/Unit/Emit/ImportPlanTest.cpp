@@ -14,6 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
 using namespace mlir;
@@ -75,6 +77,40 @@ TEST_F(ImportPlan, KeepsGrids) {
       EXPECT_EQ(grid->threads, (std::vector<uint32_t>{64}));
     }
   EXPECT_EQ(written, 1);
+}
+
+// A temporary, a part of it, and a part that each rank has for itself.
+TEST_F(ImportPlan, KeepsViews) {
+  bowline::testing::RankPlan made({{"dp", 2}, {"tp", 3}}, -1);
+  made.Streams({"compute"});
+  uint32_t tp = made.Communicator("tp", {1});
+  uint32_t x = made.Buffer(0, "x", fbs::BufferKind::Input, 16);
+  uint32_t y = made.Buffer(0, "y", fbs::BufferKind::Output, 16);
+  uint32_t whole = made.Buffer(0, "whole", fbs::BufferKind::Temporary, 48);
+  uint32_t own = made.View(0, "own", whole, 16, 0, {1}, 64);
+  uint32_t second = made.View(0, "second", whole, 16, 64);
+  made.Copy(0, 0, x, own);
+  made.Collective(0, 0, fbs::CollectiveKind::AllGather, tp, own, whole, 16);
+  made.Copy(0, 0, second, y);
+  fbs::PlanT plan = made.Finish();
+  OwningOpRef<ModuleOp> module = importPlan(&context, plan);
+  ASSERT_TRUE(module);
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  EXPECT_THAT(text, ::testing::HasSubstr("view %whole : !plan.buffer<tensor<48xf32>> over [\"tp\"] by 64"));
+  OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(text, &context);
+  ASSERT_TRUE(parsed);
+  auto again = emitPlan(*parsed);
+  ASSERT_TRUE(succeeded(again));
+  ASSERT_EQ((*again)->buffers.size(), plan.buffers.size());
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const fbs::ViewT *given = plan.buffers[i]->view.get(), *written = (*again)->buffers[i]->view.get();
+    ASSERT_EQ(given == nullptr, written == nullptr) << i;
+    if (given == nullptr) continue;
+    EXPECT_EQ(given->of, written->of);
+    EXPECT_EQ(given->axes, written->axes);
+    EXPECT_EQ(given->stride, written->stride);
+  }
 }
 
 TEST_F(ImportPlan, RefusesGridsThatHaveNoText) {

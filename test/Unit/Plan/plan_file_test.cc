@@ -154,7 +154,7 @@ TEST(PlanFile, RefusesOtherMajorVersions) {
     EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(loaded.status().message()),
                 AllOf(HasSubstr("written by 'bowline test' in plan format " + std::to_string(major) + ".0"),
-                      HasSubstr("this build reads format 3.1"), HasSubstr("compile the model again")));
+                      HasSubstr("this build reads format 3.2"), HasSubstr("compile the model again")));
   }
 }
 

@@ -149,6 +149,8 @@ void Maker::AddArgument(fbs::KernelT& kernel, Access access, DType dtype, std::v
   argument->access = access;
   argument->dtype = dtype;
   argument->shape = std::move(shape);
+  // As the target asks for.
+  if (kernel.origin == fbs::KernelOrigin::Registered && access != Access::Read) argument->alignment = 64;
   kernel.arguments.push_back(std::move(argument));
 }
 
@@ -360,6 +362,7 @@ fbs::PlanT MakePlanWithSequences(absl::Span<const uint8_t> image) {
     argument->access = kind == BufferKind::Input ? Access::Read : Access::Write;
     argument->dtype = DType::I32;
     argument->shape = std::move(shape);
+    if (argument->access != Access::Read) argument->alignment = 64;
     kernel->arguments.push_back(std::move(argument));
     launch.operands.emplace_back(index, 0);
   };

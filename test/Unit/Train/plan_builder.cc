@@ -106,6 +106,7 @@ void PlanBuilder::Launch(const std::string& name, std::vector<kernels::Attribute
     argument->access = access;
     argument->dtype = dtype;
     argument->shape = shape;
+    if (access != fbs::Access::Read) argument->alignment = 64;  // as the target asks for
     kernel->arguments.push_back(std::move(argument));
     launch.operands.emplace_back(buffer, offset);
   };
