@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "runtime/base/available_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/parallel_save.h"
@@ -35,6 +36,8 @@ class CheckpointSaver {
     bool allows_non_finite = false;  // see ParallelSave::Options
     std::function<void(const SavedCheckpoint&)> on_saved;
     std::function<void(absl::string_view)> on_note;  // of what did not go as it might
+    // The bytes of memory that a copy may draw on; tests say others.
+    std::function<uint64_t()> available_memory = [] { return AvailableMemory(); };
   };
 
   // `agreement` outlives it.
@@ -59,6 +62,8 @@ class CheckpointSaver {
   using Clock = std::chrono::steady_clock;
 
   absl::StatusOr<bool> CopyFits(const CheckpointContent& content);
+  // Once.
+  void NoteNoRoom(absl::string_view why);
   absl::Status Commit();
   void Report(std::string path);
   // Best effort: what cannot be deleted is a note.

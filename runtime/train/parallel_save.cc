@@ -22,7 +22,12 @@ absl::Status ParallelSave::BeginHere(const std::string& directory) {
 }
 
 absl::Status ParallelSave::CopyParts() {
-  for (StoredPart& part : parts_) BOWLINE_RETURN_IF_ERROR(part.Copy(&check_));
+  absl::Span<uint8_t> rest = copy_.span();
+  for (StoredPart& part : parts_) {
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t part_bytes, part.bytes());
+    BOWLINE_RETURN_IF_ERROR(part.CopyTo(rest.first(part_bytes), &check_));
+    rest.remove_prefix(part_bytes);
+  }
   return absl::OkStatus();
 }
 
@@ -41,11 +46,18 @@ absl::StatusOr<std::unique_ptr<ParallelSave>> ParallelSave::Begin(const std::str
       agreement.FromRankZero(save->writer_.has_value() ? save->writer_->staging_path() : "");
   if (!staging.ok()) return save->Explain(staging.status());
   save->staging_ = *std::move(staging);
-  if (options.copies) {
-    const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return save->CopyParts(); });
-    if (!copied.ok()) return save->Explain(copied);
-  }
   return save;
+}
+
+absl::StatusOr<bool> ParallelSave::Copy(Agreement& agreement) {
+  BOWLINE_ASSIGN_OR_RETURN(const uint64_t size, bytes());
+  absl::StatusOr<PageMemory> copy = PageMemory::Create(size);
+  BOWLINE_ASSIGN_OR_RETURN(const bool none, agreement.AnyOf(!copy.ok()));
+  if (none) return false;
+  copy_ = *std::move(copy);
+  const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return CopyParts(); });
+  if (!copied.ok()) return Explain(copied);
+  return true;
 }
 
 absl::StatusOr<uint64_t> ParallelSave::bytes() const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
@@ -30,10 +31,8 @@ struct CheckpointContent {
 class ParallelSave {
  public:
   struct Options {
-    // Begin copies what the rank stores, so that the states may change before Write.
-    bool copies = false;
-    // Values that are not finite are noted and written. Without it they end the save: Begin with IsNotFinite
-    // (non_finite.h) when it copies, else Write.
+    // Values that are not finite are noted and written. Without it they end the save: Copy or else Write gives
+    // IsNotFinite (non_finite.h).
     bool allows_non_finite = false;
   };
 
@@ -45,6 +44,10 @@ class ParallelSave {
   const std::string& run() const { return content_.state.run; }
   // The bytes of the tensors that this rank stores.
   absl::StatusOr<uint64_t> bytes() const;
+
+  // Copies what the ranks store, so that the states may change before Write. Returns false, and nothing is copied, when
+  // a rank has no memory for it. Ranks call it together.
+  absl::StatusOr<bool> Copy(Agreement& agreement);
 
   // Writes the files of this rank, on any thread.
   absl::Status Write();
@@ -77,6 +80,7 @@ class ParallelSave {
 
   CheckpointContent content_;
   FiniteCheck check_;
+  PageMemory copy_;                // of all of parts_; empty unless they were copied
   std::vector<StoredPart> parts_;  // of content_.tensors
   std::string staging_;
   std::optional<CheckpointWriter> writer_;  // of rank 0
