@@ -29,12 +29,19 @@ absl::StatusOr<bool> CheckpointSaver::CopyFits(const CheckpointContent& content)
     BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, part.bytes());
     mine += bytes;
   }
-  BOWLINE_ASSIGN_OR_RETURN(const int neighbours, agreement_.RanksOfThisMachine());
-  const double needed = static_cast<double>(mine) * neighbours;
+  BOWLINE_ASSIGN_OR_RETURN(neighbours_, agreement_.RanksOfThisMachine());
+  BOWLINE_ASSIGN_OR_RETURN(const bool too_large, agreement_.AnyOf(!IsRoomFor(mine)));
+  if (!too_large) return true;
+  copy_ = PageMemory();
+  NoteNoRoom(absl::StrCat(static_cast<double>(mine) * neighbours_ * 1e-9, " GB of ",
+                          static_cast<double>(options_.available_memory()) * 1e-9, " GB available here"));
+  return false;
+}
+
+bool CheckpointSaver::IsRoomFor(uint64_t bytes) const {
   const auto available = static_cast<double>(options_.available_memory());
-  BOWLINE_ASSIGN_OR_RETURN(const bool too_large, agreement_.AnyOf(needed > kShareOfMemory * available));
-  if (too_large) NoteNoRoom(absl::StrCat(needed * 1e-9, " GB of ", available * 1e-9, " GB available here"));
-  return !too_large;
+  const double kept = static_cast<double>(copy_.bytes()) * neighbours_;
+  return static_cast<double>(bytes) * neighbours_ <= kShareOfMemory * (available + kept);
 }
 
 void CheckpointSaver::NoteNoRoom(absl::string_view why) {
@@ -57,7 +64,7 @@ absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<ParallelSave> save,
                            ParallelSave::Begin(options_.directory, std::move(content), options, agreement_));
   if (copied) {
-    BOWLINE_ASSIGN_OR_RETURN(copied, save->Copy(agreement_));
+    BOWLINE_ASSIGN_OR_RETURN(copied, save->Copy(copy_, agreement_));
     if (!copied) NoteNoRoom("a machine does not grant it");
   }
   save_ = std::move(save);
@@ -108,6 +115,7 @@ absl::Status CheckpointSaver::Commit() {
     deleted = DeleteOld();
   }
   save_ = nullptr;
+  if (!IsRoomFor(copy_.bytes())) copy_ = PageMemory();
   return path.ok() ? deleted : path.status();
 }
 

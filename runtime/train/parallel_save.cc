@@ -21,12 +21,11 @@ absl::Status ParallelSave::BeginHere(const std::string& directory) {
   return absl::OkStatus();
 }
 
-absl::Status ParallelSave::CopyParts() {
-  absl::Span<uint8_t> rest = copy_.span();
+absl::Status ParallelSave::CopyParts(absl::Span<uint8_t> to) {
   for (StoredPart& part : parts_) {
     BOWLINE_ASSIGN_OR_RETURN(const uint64_t part_bytes, part.bytes());
-    BOWLINE_RETURN_IF_ERROR(part.CopyTo(rest.first(part_bytes), &check_));
-    rest.remove_prefix(part_bytes);
+    BOWLINE_RETURN_IF_ERROR(part.CopyTo(to.first(part_bytes), &check_));
+    to.remove_prefix(part_bytes);
   }
   return absl::OkStatus();
 }
@@ -49,13 +48,16 @@ absl::StatusOr<std::unique_ptr<ParallelSave>> ParallelSave::Begin(const std::str
   return save;
 }
 
-absl::StatusOr<bool> ParallelSave::Copy(Agreement& agreement) {
+absl::StatusOr<bool> ParallelSave::Copy(PageMemory& memory, Agreement& agreement) {
   BOWLINE_ASSIGN_OR_RETURN(const uint64_t size, bytes());
-  absl::StatusOr<PageMemory> copy = PageMemory::Create(size);
-  BOWLINE_ASSIGN_OR_RETURN(const bool none, agreement.AnyOf(!copy.ok()));
+  if (memory.bytes() < size) {
+    memory = PageMemory();  // before the larger one
+    absl::StatusOr<PageMemory> larger = PageMemory::Create(size);
+    if (larger.ok()) memory = *std::move(larger);
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const bool none, agreement.AnyOf(memory.bytes() < size));
   if (none) return false;
-  copy_ = *std::move(copy);
-  const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return CopyParts(); });
+  const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return CopyParts(memory.span()); });
   if (!copied.ok()) return Explain(copied);
   return true;
 }

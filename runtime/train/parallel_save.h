@@ -45,9 +45,10 @@ class ParallelSave {
   // The bytes of the tensors that this rank stores.
   absl::StatusOr<uint64_t> bytes() const;
 
-  // Copies what the ranks store, so that the states may change before Write. Returns false, and nothing is copied, when
-  // a rank has no memory for it. Ranks call it together.
-  absl::StatusOr<bool> Copy(Agreement& agreement);
+  // Copies what the ranks store to `memory`, so that the states may change before Write. `memory`, which outlives the
+  // save, is replaced where it is too small. Returns false, and nothing is copied, when a rank has no memory for it.
+  // Ranks call it together.
+  absl::StatusOr<bool> Copy(PageMemory& memory, Agreement& agreement);
 
   // Writes the files of this rank, on any thread.
   absl::Status Write();
@@ -73,14 +74,13 @@ class ParallelSave {
       : content_(std::move(content)), check_(options.allows_non_finite) {}
 
   absl::Status BeginHere(const std::string& directory);
-  absl::Status CopyParts();
+  absl::Status CopyParts(absl::Span<uint8_t> to);
   absl::StatusOr<std::string> CommitHere(const absl::Status& written, Agreement& agreement);
   bool FilesAreThere() const;
   absl::Status Explain(const absl::Status& status) const;
 
   CheckpointContent content_;
   FiniteCheck check_;
-  PageMemory copy_;                // of all of parts_; empty unless they were copied
   std::vector<StoredPart> parts_;  // of content_.tensors
   std::string staging_;
   std::optional<CheckpointWriter> writer_;  // of rank 0

@@ -92,6 +92,34 @@ TEST(CheckpointSaverTest, StepsWaitWhereACopyDoesNotFit) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("steps wait for saves to end: a copy of the states does not fit")));
 }
 
+// What the first copy took is missing from then on, and is there for the second one; the third finds that others took
+// the rest.
+TEST(CheckpointSaverTest, TheMemoryOfACopyIsKeptWhileThereIsEnough) {
+  const TempDirectory directory;
+  std::vector<std::string> notes;
+  Agreement alone;
+  TestModel model(1000);
+  uint64_t bytes = 0;
+  const CheckpointContent content = ContentOf(model, 0, alone);
+  for (const StoredPart& part : *StoredParts(content.tensors, content.self)) bytes += *part.bytes();
+  uint64_t available = 2 * bytes;
+  CheckpointSaver saver({.directory = directory.path(),
+                         .on_saved = [](const SavedCheckpoint&) {},
+                         .on_note = [&](absl::string_view note) { notes.emplace_back(note); },
+                         .available_memory = [&] { return available; }},
+                        &alone);
+  for (int64_t step = 1; step <= 3; ++step) {
+    if (step == 3) available = bytes / 2;
+    model.Fill(step);
+    ASSERT_EQ(saver.Save(ContentOf(model, step, alone), /*in_background=*/true), absl::OkStatus());
+    EXPECT_EQ(notes.size(), step == 3 ? 1u : 0u);
+    available = bytes;
+    model.Fill(step + 100);
+    ASSERT_EQ(saver.Finish(), absl::OkStatus());
+    ExpectSaved(directory.path(), step);
+  }
+}
+
 // All files are written, and then a rank is gone: rank 0 names the checkpoint without an agreement.
 TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
   const TempDirectory directory;
