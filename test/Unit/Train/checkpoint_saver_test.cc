@@ -101,7 +101,9 @@ TEST(CheckpointSaverTest, TheMemoryOfACopyIsKeptWhileThereIsEnough) {
   TestModel model(1000);
   uint64_t bytes = 0;
   const CheckpointContent content = ContentOf(model, 0, alone);
-  for (const StoredPart& part : *StoredParts(content.tensors, content.self)) bytes += *part.bytes();
+  const auto parts = StoredParts(content.tensors, content.self);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  for (const StoredPart& part : *parts) bytes += *part.bytes();
   uint64_t available = 2 * bytes;
   CheckpointSaver saver({.directory = directory.path(),
                          .on_saved = [](const SavedCheckpoint&) {},
