@@ -9,9 +9,9 @@
 
 namespace bowline {
 
-// Zeroed memory from mmap: pages that are never touched cost nothing. It starts at a multiple of 2 MiB and asks for huge
-// pages; the page after its last is inaccessible, so that code that runs past the end stops there instead of in somebody
-// else's memory.
+// Zeroed memory from mmap: pages that are never touched cost nothing. It starts at a multiple of 2 MiB and asks for
+// huge pages; the page after its last is inaccessible, so that code that runs past the end stops there instead of in
+// somebody else's memory.
 class PageMemory {
  public:
   // kResourceExhausted when the system has no such memory.

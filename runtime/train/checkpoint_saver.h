@@ -28,9 +28,9 @@ struct SavedCheckpoint {
 };
 
 // The checkpoints of a run, one after the other. A save in the background copies the states and writes the copy while
-// the run goes on; there is at most one at a time. The memory of the copy is kept for the next one while there is enough
-// for others: it takes longer to get memory from the system than to fill it. All ranks of a run call the same methods in
-// the same order.
+// the run goes on; there is at most one at a time. The memory of the copy is kept for the next one while there is
+// enough for others: it takes longer to get memory from the system than to fill it. All ranks of a run call the same
+// methods in the same order.
 class CheckpointSaver {
  public:
   struct Options {
@@ -79,7 +79,7 @@ class CheckpointSaver {
   bool noted_no_room_ = false;
   int neighbours_ = 1;  // the ranks of this machine
 
-  PageMemory copy_;  // of the states; empty: none is kept
+  PageMemory copy_;                     // of the states; empty: none is kept
   std::unique_ptr<ParallelSave> save_;  // in flight; null: none
   Clock::time_point begin_;
   double stall_ = 0;
