@@ -59,7 +59,7 @@ bool IsLfsPointer(absl::string_view text) {
          std::find(std::begin(kFirstLines), std::end(kFirstLines), line) != std::end(kFirstLines);
 }
 
-absl::string_view TextOf(absl::Span<const uint8_t> bytes) {
+absl::string_view AsCharacters(absl::Span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -72,7 +72,7 @@ bool IsSafetensors(absl::string_view text) {
 }  // namespace
 
 absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes) {
-  const absl::string_view text = TextOf(bytes);
+  const absl::string_view text = AsCharacters(bytes);
   for (const Format& format : kFormats) {
     if (text.size() > format.at && absl::StartsWith(text.substr(format.at), format.magic)) return format.name;
   }
@@ -83,7 +83,7 @@ absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes) {
 }
 
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes) {
-  if (!IsLfsPointer(TextOf(bytes))) return absl::OkStatus();
+  if (!IsLfsPointer(AsCharacters(bytes))) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", path, "' is a Git LFS pointer, not the file itself; run `git lfs pull` in the repository that has it"));
 }
