@@ -25,6 +25,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/gguf_model.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/plan/attachments.h"
@@ -477,6 +478,7 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
     // MLIR opens the file its own way, and says of one that is not there that it is not.
     if (absl::Status status = MappedFile::Open(options.model).status(); !status.ok() && !absl::IsNotFound(status))
       return status;
+    BOWLINE_RETURN_IF_ERROR(CheckTextFile(options.model));
     DiagnosticCollector diagnostics(&context);
     module = parseSourceFile<ModuleOp>(options.model, &context);
     if (!module)

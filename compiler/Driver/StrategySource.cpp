@@ -12,6 +12,7 @@
 #include "compiler/Driver/StrategyRecord.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Strategy/Strategy.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/mapped_file.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -82,6 +83,7 @@ static std::string describeForm(StringRef text, unsigned errorLine, StringRef me
 /// The operations of a file. What an operation refuses, it explains; where the parser does, the message gets a note.
 static absl::StatusOr<OwningOpRef<ModuleOp>> parseFile(MLIRContext *context, const std::string &path,
                                                        DiagnosticCollector &diagnostics) {
+  BOWLINE_RETURN_IF_ERROR(CheckTextFile(path));
   BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   const std::string text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
   std::string form;

@@ -17,6 +17,7 @@
 #include "frontends/hf/Import.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/base/foreign_file.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -93,6 +94,7 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
   DiagnosticCollector diagnostics(&context);
   Subject subject{{}, options, "the program"};
   if (StringRef(options.model).ends_with(".mlir")) {
+    BOWLINE_RETURN_IF_ERROR(CheckTextFile(options.model));
     subject.module = parseSourceFile<ModuleOp>(options.model, &context);
     if (!subject.module)
       return diagnostics.status();

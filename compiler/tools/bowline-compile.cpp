@@ -91,6 +91,11 @@ std::string isFinite(const std::string &value) {
              : "'" + value + "' is not a finite number from 0 on";
 }
 
+/// The least number that f32 can tell from 0 is asked for later, with the reason.
+std::string isPositive(const std::string &value) {
+  return isFinite(value).empty() ? "" : "'" + value + "' is not a finite number above 0";
+}
+
 /// How a step is computed. Flags without a value leave it to the strategy's file.
 void defineStrategy(CLI::App &app, CommandLine &line) {
   StrategyFlags &s = line.compile.strategy;
@@ -209,7 +214,7 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--eps", o.eps, "AdamW: added to the root of the second moment")
-      ->check(isFinite)
+      ->check(isPositive)
       ->capture_default_str();
   app.add_option("--weight-decay", o.weightDecay, "AdamW: decoupled, on parameters of rank two or more")
       ->check(isFinite)

@@ -14,7 +14,9 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/tools/flag_list.h"
+#include "runtime/tools/tool_support.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -139,6 +141,8 @@ int main(int argc, char **argv) {
     return EXIT_SUCCESS;
   }
   auto [input, output] = parseCLIOptions(argc, argv, header);
+  if (absl::Status checked = bowline::CheckTextFile(input); !checked.ok())
+    return bowline::ReportStatus("bowline-opt", checked);
   if (verifiesEquivalence && interpretCallee.empty())
     return equivalenceMain(input, output, registry);
   if (interpretCallee.empty())

@@ -13,6 +13,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_writer.h"
@@ -57,6 +58,7 @@ absl::Status mlirToPlan(MLIRContext &context, const DiagnosticCollector &diagnos
     return ErrnoToStatus(errno, "cannot open '" + line.input + "'");
   if (std::filesystem::is_directory(line.input))
     return absl::InvalidArgumentError("'" + line.input + "' is a directory; give the name of a file");
+  BOWLINE_RETURN_IF_ERROR(CheckTextFile(line.input));
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(line.input, &context);
   if (!module)
     return diagnostics.status();

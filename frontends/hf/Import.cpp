@@ -39,10 +39,14 @@ static absl::Status checkServe(const ModelConfig &config, const ServeSizes &size
     return invalid("buckets are numbers of tokens from 1 to ", kMostServed, " that ascend, such as 1,8,64");
   if (sizes.blockTokens < 1 || sizes.blockTokens > kMostServed)
     return invalid("blocks of ", sizes.blockTokens, " tokens are not supported; use 1 to ", kMostServed);
-  if (sizes.blocks <= sizes.listed() || sizes.blocks > int64_t{1} << 30)
-    // The flag does not count the first block, which holds nothing.
+  // The flag does not count the first block, which holds nothing.
+  constexpr int64_t kMostBlocks = int64_t{1} << 30;
+  if (sizes.blocks > kMostBlocks)
+    return invalid("a cache of ", sizes.blocks - 1, " blocks is not supported; use from ", sizes.listed(), " to ",
+                   kMostBlocks - 1, " blocks");
+  if (sizes.blocks <= sizes.listed())
     return invalid("a cache of ", sizes.blocks - 1, " blocks does not hold one context of ", sizes.context,
-                   " tokens; use from ", sizes.listed(), " to ", (int64_t{1} << 30) - 1, " blocks");
+                   " tokens; use from ", sizes.listed(), " to ", kMostBlocks - 1, " blocks");
   if (!isCacheType(sizes.cacheType))
     return invalid("a cache of ", sizes.cacheType, " is not supported; use one of ", cacheTypeNames());
   return absl::OkStatus();

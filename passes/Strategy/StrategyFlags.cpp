@@ -112,7 +112,7 @@ LogicalResult FlagWriter::addMesh() {
       // Another name needs a use.
       StringRef known = llvm::is_contained({"pp", "dp", "fsdp", "tp"}, name) ? name : "dp";
       return emitError(mesh.location) << "axes are NAME=SIZE, with commas between, for instance '" << known
-                                      << "=2', and not '" << part.take_front(50) << "'";
+                                      << "=N' of N ranks, and not '" << part.take_front(50) << "'";
     }
     names.push_back(name);
   }
@@ -169,7 +169,7 @@ LogicalResult FlagWriter::addSequenceParallel() {
   dist::MeshOp mesh = find<dist::MeshOp>();
   if (!mesh || !mesh.getAxis(axis))
     return emitError(sequence.location) << "it goes along the axis of tensor parallelism, and there is no axis \""
-                                        << axis << "\"; add one to the mesh, for instance --mesh tp=2";
+                                        << axis << "\"; add one of N ranks to the mesh: --mesh " << axis << "=N";
   return say<dist::SequenceParallelOp>(
       sequence, /*isDefault=*/false, [](dist::SequenceParallelOp) { return true; },
       [&](OpBuilder &builder) { dist::SequenceParallelOp::create(builder, sequence.location, axis); });
@@ -209,8 +209,8 @@ LogicalResult FlagWriter::addStages() {
   }
   dist::MeshOp mesh = find<dist::MeshOp>();
   if (!mesh || !mesh.getAxis("pp"))
-    return emitError(stages.location) << "layers are divided along an axis for stages, and there is none; add one to "
-                                         "the mesh, for instance --mesh pp=2";
+    return emitError(stages.location) << "layers are divided along an axis for stages, and there is none; add one "
+                                         "of N ranks to the mesh: --mesh pp=N";
   OpBuilder builder = atEnd();
   dist::StagesOp::create(builder, stages.location, builder.getStringAttr("pp"), builder.getStringAttr(flags.stages));
   return success();

@@ -1,12 +1,15 @@
 #include "runtime/base/foreign_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/mapped_file.h"
 
 namespace bowline {
 namespace {
@@ -45,6 +48,21 @@ bool IsPage(absl::string_view text) {
                      [&](absl::string_view tag) { return absl::StartsWith(begin, tag); });
 }
 
+// The first line of every pointer; the second is that of the format's first releases. The specification gives pointers
+// less than 1024 bytes.
+bool IsLfsPointer(absl::string_view text) {
+  constexpr absl::string_view kFirstLines[] = {"version https://git-lfs.github.com/spec/v1",
+                                               "version https://hawser.github.com/spec/v1"};
+  constexpr size_t kMostBytes = 1024;
+  const absl::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  return text.size() < kMostBytes &&
+         std::find(std::begin(kFirstLines), std::end(kFirstLines), line) != std::end(kFirstLines);
+}
+
+absl::string_view AsCharacters(absl::Span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // A length of eight bytes and an object that is at most as long.
 bool IsSafetensors(absl::string_view text) {
   if (text.size() < 10 || text[8] != '{' || (text[9] != '"' && text[9] != '}' && text[9] != ' ')) return false;
@@ -54,13 +72,29 @@ bool IsSafetensors(absl::string_view text) {
 }  // namespace
 
 absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes) {
-  const absl::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const absl::string_view text = AsCharacters(bytes);
   for (const Format& format : kFormats) {
     if (text.size() > format.at && absl::StartsWith(text.substr(format.at), format.magic)) return format.name;
   }
   if (IsPage(text)) return "it is a web page (HTML or XML), perhaps of an error or a login: fetch the file again";
   if (IsSafetensors(text)) return kSafetensorsFormat;
+  if (IsLfsPointer(text)) return "it is a Git LFS pointer: run `git lfs pull` in the repository that has the file";
   return "";
+}
+
+absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes) {
+  if (!IsLfsPointer(AsCharacters(bytes))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", path, "' is a Git LFS pointer, not the file itself; run `git lfs pull` in the repository that has it"));
+}
+
+absl::Status CheckTextFile(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const absl::string_view format = ForeignFormatOf(file.bytes());
+  if (format.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'", path, "' cannot be read: ", format));
 }
 
 std::string ForeignFormatNote(absl::Span<const uint8_t> bytes) {

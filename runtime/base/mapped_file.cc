@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "runtime/base/file_descriptor.h"
-#include "runtime/base/lfs_pointer.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/mapping_faults.h"
 
 namespace bowline {

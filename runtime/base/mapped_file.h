@@ -23,7 +23,7 @@ class MappedFile {
   enum class Access { kNormal, kSequential, kRandom };
 
   // An empty file maps to an empty span. Errors name `path`: kNotFound, kPermissionDenied, kInvalidArgument for what is
-  // no regular file (a directory, a pipe), or a Git LFS pointer (lfs_pointer.h).
+  // no regular file (a directory, a pipe), or a Git LFS pointer (foreign_file.h).
   static absl::StatusOr<MappedFile> Open(const std::string& path, Access access = Access::kNormal);
 
   MappedFile(MappedFile&& other) noexcept

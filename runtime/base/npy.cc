@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/foreign_file.h"
 
 namespace bowline {
 namespace {
@@ -135,7 +136,8 @@ absl::StatusOr<NpyView> ParseNpy(absl::Span<const uint8_t> file, absl::string_vi
     return absl::DataLossError(
         absl::StrCat("'", name, "': the .npy ", what, "; the file is truncated or damaged, make it again"));
   };
-  if (!LooksLikeNpy(file)) return invalid("not a .npy file; save the array with numpy.save");
+  if (!LooksLikeNpy(file))
+    return invalid(absl::StrCat("not a .npy file; save the array with numpy.save", ForeignFormatNote(file)));
   // Magic, major and minor version, then the header's length: u16 in version 1, u32 in version 2.
   constexpr size_t kVersionEnd = 8;
   if (file.size() < kVersionEnd) return truncated("file ends before its version");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/base/json.h"
+#include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors.h"
 
 namespace bowline {
@@ -32,6 +33,7 @@ absl::StatusOr<SafetensorsDirectory> SafetensorsDirectory::Open(const std::strin
   } else {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(directory, ignored)) {
+      BOWLINE_RETURN_IF_ERROR(MappedFile::Open(directory).status());  // names a Git LFS pointer
       return absl::InvalidArgumentError(
           absl::StrCat("'", directory, "' is a file, not a directory; give the directory with the weights"));
     }

@@ -73,23 +73,6 @@ std::string HelpText(const std::map<std::string, std::string>& tools) {
   return text;
 }
 
-absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, std::string>& tools) {
-  const bool is_flag = verb[0] == '-';
-  if (tools.empty() && !is_flag) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no tool for '", verb, "': no file named bowline-VERB is beside this executable or on PATH; ",
-                     "build them with 'make build'"));
-  }
-  std::vector<std::string> words = {is_flag ? "--help" : "help", is_flag ? "--version" : "completion"};
-  for (const auto& [name, path] : tools) {
-    if (!is_flag) words.push_back(name);
-  }
-  const std::string nearest = Suggest(verb, words, "");
-  return absl::InvalidArgumentError(absl::StrCat("unknown ", is_flag ? "flag" : "verb", " '", verb.substr(0, 200),
-                                                 "'; ", nearest, nearest.empty() ? "" : ", and ",
-                                                 "'bowline help' lists all"));
-}
-
 // The text in which a tool lists its flags; nothing where it fails.
 std::string AskForFlags(const std::string& tool) {
   int ends[2];
@@ -116,6 +99,37 @@ std::string AskForFlags(const std::string& tool) {
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : "";
+}
+
+// "bowline data tokenize": the command of a tool that somebody takes for a verb; empty where there is none.
+std::string CommandOfTool(const std::string& verb, const std::map<std::string, std::string>& tools) {
+  const auto data = tools.find("data");
+  const std::vector<fs::path> folders = ToolFolders();
+  if (data == tools.end() || folders.empty() || fs::path(data->second).parent_path() != folders.front()) return "";
+  for (const CommandInfo& command : FlagsFromText(AskForFlags(data->second))) {
+    if (!command.name.empty() && command.name == verb) return absl::StrCat("bowline data ", verb);
+  }
+  return "";
+}
+
+absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, std::string>& tools) {
+  const bool is_flag = verb[0] == '-';
+  if (tools.empty() && !is_flag) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no tool for '", verb, "': no file named bowline-VERB is beside this executable or on PATH; ",
+                     "build them with 'make build'"));
+  }
+  std::vector<std::string> words = {is_flag ? "--help" : "help", is_flag ? "--version" : "completion"};
+  for (const auto& [name, path] : tools) {
+    if (!is_flag) words.push_back(name);
+  }
+  if (const std::string command = is_flag ? "" : CommandOfTool(verb, tools); !command.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown verb '", verb, "'; it is a command: '", command, "'"));
+  }
+  const std::string nearest = Suggest(verb, words, "");
+  return absl::InvalidArgumentError(absl::StrCat("unknown ", is_flag ? "flag" : "verb", " '", verb.substr(0, 200),
+                                                 "'; ", nearest, nearest.empty() ? "" : ", and ",
+                                                 "'bowline help' lists all"));
 }
 
 // Tools beside this executable say their flags; of others, which may be anybody's, the names are enough.

@@ -151,10 +151,17 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   if (options.weights.empty()) return absl::OkStatus();
   LoadedWeights weights;
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
+  FiniteCheck check(options.allow_non_finite);
+  const absl::Status loaded = agreement.AllOkAfter("loading weights", [&]() -> absl::Status {
     BOWLINE_ASSIGN_OR_RETURN(weights, LoadWeights(trainer.session(), options.weights, OtherConfig::kReport));
-    return absl::OkStatus();
-  }));
+    return CheckFinite(StateTensors(trainer.session()), RankOf(trainer.session()), check);
+  });
+  if (IsNotFinite(loaded)) {
+    return NotFiniteError(absl::StrCat("the weights in '", options.weights, "': ", loaded.message(),
+                                       "; train from others, or look on with --allow-non-finite"));
+  }
+  BOWLINE_RETURN_IF_ERROR(loaded);
+  if (!check.found().empty()) console.OnNote(absl::StrCat("the weights in '", options.weights, "': ", check.found()));
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
   NoteUnused(options, weights);
   if (!weights.config_differences.empty()) {

@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/file_descriptor.h"
-#include "runtime/base/lfs_pointer.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/text/gguf_tokenizer.h"
 #include "runtime/tools/tool_support.h"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/available_memory.h"
 
 namespace bowline {
 namespace {
@@ -30,18 +29,27 @@ absl::StatusOr<bool> CheckpointSaver::CopyFits(const CheckpointContent& content)
     BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, part.bytes());
     mine += bytes;
   }
-  BOWLINE_ASSIGN_OR_RETURN(const int neighbours, agreement_.RanksOfThisMachine());
-  const double needed = static_cast<double>(mine) * neighbours;
-  const auto available = static_cast<double>(AvailableMemory());
-  BOWLINE_ASSIGN_OR_RETURN(const bool too_large, agreement_.AnyOf(needed > kShareOfMemory * available));
-  if (too_large && !noted_no_room_ && agreement_.rank() == 0) {
-    options_.on_note(
-        absl::StrCat("steps wait for saves to end: a copy of the states does not fit into the memory of each machine "
-                     "(",
-                     needed * 1e-9, " GB of ", available * 1e-9, " GB available here)"));
+  BOWLINE_ASSIGN_OR_RETURN(neighbours_, agreement_.RanksOfThisMachine());
+  BOWLINE_ASSIGN_OR_RETURN(const bool too_large, agreement_.AnyOf(!IsRoomFor(mine)));
+  if (!too_large) return true;
+  copy_ = PageMemory();
+  NoteNoRoom(absl::StrCat(static_cast<double>(mine) * neighbours_ * 1e-9, " GB of ",
+                          static_cast<double>(options_.available_memory()) * 1e-9, " GB available here"));
+  return false;
+}
+
+bool CheckpointSaver::IsRoomFor(uint64_t bytes) const {
+  const auto available = static_cast<double>(options_.available_memory());
+  const double kept = static_cast<double>(copy_.bytes()) * neighbours_;
+  return static_cast<double>(bytes) * neighbours_ <= kShareOfMemory * (available + kept);
+}
+
+void CheckpointSaver::NoteNoRoom(absl::string_view why) {
+  if (!noted_no_room_ && agreement_.rank() == 0) {
+    options_.on_note(absl::StrCat(
+        "steps wait for saves to end: a copy of the states does not fit into the memory of each machine (", why, ")"));
   }
-  noted_no_room_ |= too_large;
-  return !too_large;
+  noted_no_room_ = true;
 }
 
 absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background) {
@@ -49,11 +57,18 @@ absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background
   begin_ = Clock::now();
   ParallelSave::Options options;
   options.allows_non_finite = options_.allows_non_finite;
+  bool copied = false;
   if (in_background) {
-    BOWLINE_ASSIGN_OR_RETURN(options.copies, CopyFits(content));
+    BOWLINE_ASSIGN_OR_RETURN(copied, CopyFits(content));
   }
-  BOWLINE_ASSIGN_OR_RETURN(save_, ParallelSave::Begin(options_.directory, std::move(content), options, agreement_));
-  if (options.copies) {
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<ParallelSave> save,
+                           ParallelSave::Begin(options_.directory, std::move(content), options, agreement_));
+  if (copied) {
+    BOWLINE_ASSIGN_OR_RETURN(copied, save->Copy(copy_, agreement_));
+    if (!copied) NoteNoRoom("a machine does not grant it");
+  }
+  save_ = std::move(save);
+  if (copied) {
     const auto write = [this] {
       written_ = save_->Write();
       is_written_ = true;
@@ -100,6 +115,7 @@ absl::Status CheckpointSaver::Commit() {
     deleted = DeleteOld();
   }
   save_ = nullptr;
+  if (!IsRoomFor(copy_.bytes())) copy_ = PageMemory();
   return path.ok() ? deleted : path.status();
 }
 

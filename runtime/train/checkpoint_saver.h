@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "runtime/base/available_memory.h"
+#include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/parallel_save.h"
@@ -26,7 +28,9 @@ struct SavedCheckpoint {
 };
 
 // The checkpoints of a run, one after the other. A save in the background copies the states and writes the copy while
-// the run goes on; there is at most one at a time. All ranks of a run call the same methods in the same order.
+// the run goes on; there is at most one at a time. The memory of the copy is kept for the next one while there is
+// enough for others: it takes longer to get memory from the system than to fill it. All ranks of a run call the same
+// methods in the same order.
 class CheckpointSaver {
  public:
   struct Options {
@@ -35,6 +39,8 @@ class CheckpointSaver {
     bool allows_non_finite = false;  // see ParallelSave::Options
     std::function<void(const SavedCheckpoint&)> on_saved;
     std::function<void(absl::string_view)> on_note;  // of what did not go as it might
+    // The bytes of memory that a copy may draw on; tests say others.
+    std::function<uint64_t()> available_memory = [] { return AvailableMemory(); };
   };
 
   // `agreement` outlives it.
@@ -59,6 +65,10 @@ class CheckpointSaver {
   using Clock = std::chrono::steady_clock;
 
   absl::StatusOr<bool> CopyFits(const CheckpointContent& content);
+  // Whether each rank of this machine may have so many bytes for its copy; what the last one had is available.
+  bool IsRoomFor(uint64_t bytes) const;
+  // Once.
+  void NoteNoRoom(absl::string_view why);
   absl::Status Commit();
   void Report(std::string path);
   // Best effort: what cannot be deleted is a note.
@@ -67,7 +77,9 @@ class CheckpointSaver {
   const Options options_;
   Agreement& agreement_;
   bool noted_no_room_ = false;
+  int neighbours_ = 1;  // the ranks of this machine
 
+  PageMemory copy_;                     // of the states; empty: none is kept
   std::unique_ptr<ParallelSave> save_;  // in flight; null: none
   Clock::time_point begin_;
   double stall_ = 0;

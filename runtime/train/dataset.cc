@@ -210,9 +210,12 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenMegatron(const std::string& st
   return dataset;
 }
 
-bool IsMegatronIndex(const std::string& path) {
+// An index that is there and cannot be opened, as a Git LFS pointer, is an error.
+absl::StatusOr<bool> IsMegatronIndex(const std::string& path) {
   const auto file = MappedFile::Open(path);
-  return file.ok() && LooksLikeMegatronIndex(file->bytes());
+  if (absl::IsNotFound(file.status())) return false;
+  BOWLINE_RETURN_IF_ERROR(file.status());
+  return LooksLikeMegatronIndex(file->bytes());
 }
 
 // The type that the prefix of a path names, which is taken off.
@@ -299,8 +302,9 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string
     return OpenRaw(std::string(file_of_raw), *type, options);
   }
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored) && IsMegatronIndex(absl::StrCat(path, ".idx"))) {
-    return OpenMegatron(path, options);
+  if (!std::filesystem::exists(path, ignored)) {
+    BOWLINE_ASSIGN_OR_RETURN(const bool is_stem, IsMegatronIndex(absl::StrCat(path, ".idx")));
+    if (is_stem) return OpenMegatron(path, options);
   }
   BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   const absl::Span<const uint8_t> bytes = file.bytes();
@@ -313,9 +317,9 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string
     return OpenMegatron(std::string(stem), options);
   }
   absl::string_view stem = path;
-  if (!LooksLikeLlmc(bytes) && !LooksLikeNpy(bytes) && absl::ConsumeSuffix(&stem, ".bin") &&
-      IsMegatronIndex(absl::StrCat(stem, ".idx"))) {
-    return OpenMegatron(std::string(stem), options);
+  if (!LooksLikeLlmc(bytes) && !LooksLikeNpy(bytes) && absl::ConsumeSuffix(&stem, ".bin")) {
+    BOWLINE_ASSIGN_OR_RETURN(const bool has_index, IsMegatronIndex(absl::StrCat(stem, ".idx")));
+    if (has_index) return OpenMegatron(std::string(stem), options);
   }
   BOWLINE_ASSIGN_OR_RETURN(const TokenArray array, ParseArray(bytes, path));
   auto dataset = std::make_unique<ArrayTokenDataset>(array, path, options);

@@ -21,8 +21,12 @@ absl::Status ParallelSave::BeginHere(const std::string& directory) {
   return absl::OkStatus();
 }
 
-absl::Status ParallelSave::CopyParts() {
-  for (StoredPart& part : parts_) BOWLINE_RETURN_IF_ERROR(part.Copy(&check_));
+absl::Status ParallelSave::CopyParts(absl::Span<uint8_t> to) {
+  for (StoredPart& part : parts_) {
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t part_bytes, part.bytes());
+    BOWLINE_RETURN_IF_ERROR(part.CopyTo(to.first(part_bytes), &check_));
+    to.remove_prefix(part_bytes);
+  }
   return absl::OkStatus();
 }
 
@@ -41,11 +45,21 @@ absl::StatusOr<std::unique_ptr<ParallelSave>> ParallelSave::Begin(const std::str
       agreement.FromRankZero(save->writer_.has_value() ? save->writer_->staging_path() : "");
   if (!staging.ok()) return save->Explain(staging.status());
   save->staging_ = *std::move(staging);
-  if (options.copies) {
-    const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return save->CopyParts(); });
-    if (!copied.ok()) return save->Explain(copied);
-  }
   return save;
+}
+
+absl::StatusOr<bool> ParallelSave::Copy(PageMemory& memory, Agreement& agreement) {
+  BOWLINE_ASSIGN_OR_RETURN(const uint64_t size, bytes());
+  if (memory.bytes() < size) {
+    memory = PageMemory();  // before the larger one
+    absl::StatusOr<PageMemory> larger = PageMemory::Create(size);
+    if (larger.ok()) memory = *std::move(larger);
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const bool none, agreement.AnyOf(memory.bytes() < size));
+  if (none) return false;
+  const absl::Status copied = agreement.AllOkAfter("copying its states", [&] { return CopyParts(memory.span()); });
+  if (!copied.ok()) return Explain(copied);
+  return true;
 }
 
 absl::StatusOr<uint64_t> ParallelSave::bytes() const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
@@ -30,10 +31,8 @@ struct CheckpointContent {
 class ParallelSave {
  public:
   struct Options {
-    // Begin copies what the rank stores, so that the states may change before Write.
-    bool copies = false;
-    // Values that are not finite are noted and written. Without it they end the save: Begin with IsNotFinite
-    // (non_finite.h) when it copies, else Write.
+    // Values that are not finite are noted and written. Without it they end the save: Copy or else Write gives
+    // IsNotFinite (non_finite.h).
     bool allows_non_finite = false;
   };
 
@@ -45,6 +44,11 @@ class ParallelSave {
   const std::string& run() const { return content_.state.run; }
   // The bytes of the tensors that this rank stores.
   absl::StatusOr<uint64_t> bytes() const;
+
+  // Copies what the ranks store to `memory`, so that the states may change before Write. `memory`, which outlives the
+  // save, is replaced where it is too small. Returns false, and nothing is copied, when a rank has no memory for it.
+  // Ranks call it together.
+  absl::StatusOr<bool> Copy(PageMemory& memory, Agreement& agreement);
 
   // Writes the files of this rank, on any thread.
   absl::Status Write();
@@ -70,7 +74,7 @@ class ParallelSave {
       : content_(std::move(content)), check_(options.allows_non_finite) {}
 
   absl::Status BeginHere(const std::string& directory);
-  absl::Status CopyParts();
+  absl::Status CopyParts(absl::Span<uint8_t> to);
   absl::StatusOr<std::string> CommitHere(const absl::Status& written, Agreement& agreement);
   bool FilesAreThere() const;
   absl::Status Explain(const absl::Status& status) const;

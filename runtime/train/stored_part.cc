@@ -1,7 +1,6 @@
 #include "runtime/train/stored_part.h"
 
 #include <cstring>
-#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -45,8 +44,8 @@ absl::StatusOr<std::optional<StoredPart>> StoredPart::Of(const CheckpointTensor&
 
 absl::Status StoredPart::ForEachBlock(FiniteCheck* check,
                                       absl::FunctionRef<absl::Status(absl::Span<const uint8_t>)> visit) const {
+  if (copy_.has_value()) return visit(*copy_);
   BOWLINE_ASSIGN_OR_RETURN(const uint64_t stored, bytes());
-  if (copy_ != nullptr) return visit({copy_.get(), stored});
   const size_t size = SizeOf(spec_.type);
   const uint64_t in_memory =
       sharded_.has_value() ? static_cast<uint64_t>(sharded_->memory().memory_elements()) * size : stored;
@@ -64,18 +63,14 @@ absl::Status StoredPart::ForEachBlock(FiniteCheck* check,
   return sharded_->storage().ForEachRun(place_, visit_run);
 }
 
-absl::Status StoredPart::Copy(FiniteCheck* check) {
-  BOWLINE_ASSIGN_OR_RETURN(const uint64_t size, bytes());
-  // Not zeroed first.
-  std::unique_ptr<uint8_t[]> copy(new (std::nothrow) uint8_t[size]);
-  if (copy == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for a copy of '", spec_.name, "'"));
-  uint8_t* end = copy.get();
+absl::Status StoredPart::CopyTo(absl::Span<uint8_t> to, FiniteCheck* check) {
+  uint8_t* end = to.data();
   BOWLINE_RETURN_IF_ERROR(ForEachBlock(check, [&](absl::Span<const uint8_t> block) {
     std::memcpy(end, block.data(), block.size());
     end += block.size();
     return absl::OkStatus();
   }));
-  copy_ = std::move(copy);
+  copy_ = to;
   return absl::OkStatus();
 }
 
@@ -93,6 +88,14 @@ absl::StatusOr<std::vector<StoredPart>> StoredParts(absl::Span<const CheckpointT
     if (part.has_value()) parts.push_back(*std::move(part));
   }
   return parts;
+}
+
+absl::Status CheckFinite(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self, FiniteCheck& check) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<StoredPart> parts, StoredParts(tensors, self));
+  for (const StoredPart& part : parts) {
+    BOWLINE_RETURN_IF_ERROR(part.ForEachBlock(&check, [](auto) { return absl::OkStatus(); }));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace bowline

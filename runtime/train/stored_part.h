@@ -2,7 +2,6 @@
 #define BOWLINE_RUNTIME_TRAIN_STORED_PART_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,9 +55,9 @@ class StoredPart {
   // Visits all bytes in order, in pieces of any size. `check` may be null.
   absl::Status ForEachBlock(FiniteCheck* check, absl::FunctionRef<absl::Status(absl::Span<const uint8_t>)> visit) const;
 
-  // Copies the elements, so that ForEachBlock needs the tensor's memory no more. kResourceExhausted when there is no
-  // memory for them.
-  absl::Status Copy(FiniteCheck* check);
+  // Copies the elements to `to`, which has bytes() bytes and outlives the part, so that ForEachBlock needs the tensor's
+  // memory no more.
+  absl::Status CopyTo(absl::Span<uint8_t> to, FiniteCheck* check);
 
  private:
   StoredPart(const CheckpointTensor& tensor, SafetensorsSpec spec) : tensor_(&tensor), spec_(std::move(spec)) {}
@@ -67,11 +66,14 @@ class StoredPart {
   SafetensorsSpec spec_;
   std::optional<ShardedTensor> sharded_;  // nothing: the whole tensor
   int64_t place_ = 0;
-  std::unique_ptr<uint8_t[]> copy_;
+  std::optional<absl::Span<const uint8_t>> copy_;
 };
 
 // The parts of all tensors that `self` stores, or, if it is a rank alone, of all that are saved.
 absl::StatusOr<std::vector<StoredPart>> StoredParts(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self);
+
+// Looks for values that are not finite in the parts that `self` stores of all tensors, at the speed of a copy.
+absl::Status CheckFinite(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self, FiniteCheck& check);
 
 }  // namespace bowline
 

@@ -258,11 +258,20 @@ class BadInput(tools.ToolTest):
         refuse(place("model/config.json"), "bowline-compile", model, *sizes, *out)
         refuse(place("x.gguf"), "bowline-compile", self.folder / "x.gguf", "--mode", "serve", *out)
         refuse(place("x.mlir"), "bowline-compile", self.folder / "x.mlir", *out)
+        refuse(self.folder / "x.mlir", "bowline-translate", "--mlir-to-plan", self.folder / "x.mlir", *out)
+        for how in ([], ["--verify-each=equiv"], ["--interpret=f"]):
+            refuse(self.folder / "x.mlir", "bowline-opt", self.folder / "x.mlir", *how)
+        refuse(place("one.safetensors"), *run, "--data", tools.TOKENS, "--weights", self.folder / "one.safetensors")
         refuse(place("s.mlir"), "bowline-compile", tools.MODELS / MODEL, *sizes, "--strategy", self.folder / "s.mlir", *out)
         refuse(place("text.txt"), "bowline-data", "tokenize", self.folder / "text.txt", "--tokenizer", "bytes",
                "-o", self.folder / "y.bin")
         for name in ("tokens.bin", "tokens.npy", "tokens.idx"):
             refuse(place(name), *run, "--data", self.folder / name)
+        # Tokens of Megatron are what their index says.
+        place("megatron.idx")
+        (self.folder / "megatron.bin").write_bytes(bytes(4000))
+        for name in ("megatron", "megatron.bin"):
+            refuse(self.folder / "megatron.idx", *run, "--data", self.folder / name)
         refuse(place("tokenizer/tokenizer.json"), "bowline-data", "tokenize", CONFIG, "--tokenizer",
                self.folder / "tokenizer", *out)
         refuse(place("p.plan"), "bowline-run", self.folder / "p.plan", "--data", tools.TOKENS, "--steps", 1)
@@ -379,7 +388,7 @@ class BadInput(tools.ToolTest):
         refuse(("nowhere.mlir", "No such file"), "--strategy", self.folder / "nowhere.mlir")
         for flag in ("--strategy", "--mesh", "--stages", "--schedule", "--bucket-bytes", "--overlap-chunks"):
             refuse((flag, "is empty"), flag, "")
-        refuse(("--mesh dp:2: ", "for instance 'dp=2'"), "--mesh", "dp:2")
+        refuse(("--mesh dp:2: ", "for instance 'dp=N'"), "--mesh", "dp:2")
         # Where nothing could take effect.
         def generate(says, *flags):
             self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--mode", "generate", "--seq", 8, *flags,

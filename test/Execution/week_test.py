@@ -417,23 +417,38 @@ class Week(tools.ToolTest):
             file.seek(begin + tensor["data_offsets"][0] + 4 * row * tensor["shape"][1])
             file.write(struct.pack("<f", float("nan")))
 
-    def test_a_state_that_is_not_finite_is_not_saved_though_the_loss_is(self):
+    def test_weights_that_are_not_finite_are_refused_before_step_1(self):
         key = "model.embed_tokens.weight"
-        for flags, ranks in (([], ""), (["--mesh", "dp=2"], "rank 1: "), (["--mesh", "dp=2", "--zero", 3], "rank 1: ")):
+        self.run_plan(self.plan(), steps=2)
+        self.poison(key, VOCABULARY - 1)
+        weights = self.save / self.latest()
+        where = f"'{key}' is not finite from element [{VOCABULARY - 1}, 0] on"
+        for number, (flags, ranks) in enumerate((([], ""), (["--mesh", "dp=2"], "rank 1: "),
+                                                 (["--mesh", "dp=2", "--zero", 3], "rank 1: "))):
+            with self.subTest(flags=flags):
+                self.save = self.folder / f"poisoned{number}"
+                text = self.run_plan(self.plan(*flags), "--weights", weights, "--save-every", 2, code=4)
+                self.assertIn(f"the weights in '{weights}': {ranks}the parameter {where}; ", text)
+                self.assertNotIn("step 1/", text)
+                self.assertFalse(self.save.exists())
+                text = self.run_plan(self.plan(*flags), "--weights", weights, "--allow-non-finite")
+                if not ranks:  # of other ranks the checkpoint's note tells
+                    self.assertIn(f"note: the weights in '{weights}': the parameter {where}\n", text)
+                self.assertIn(f"{where}; saved all the same", text)
+                self.assertEqual(self.latest(), "step-00000006")
+
+    def test_a_state_that_is_not_finite_is_not_saved_though_the_loss_is(self):
+        # The first step multiplies each weight by 3e40, which no f32 holds; its loss and gradients are of before.
+        overflows = ["--lr", 3e38, "--weight-decay", 100]
+        for flags in ([], ["--mesh", "dp=2"], ["--mesh", "dp=2", "--zero", 3]):
             with self.subTest(flags=flags):
                 shutil.rmtree(self.save, ignore_errors=True)
-                self.run_plan(self.plan(), steps=2)
-                self.poison(key, VOCABULARY - 1)
-                weights = self.save / self.latest()
-                self.save = self.folder / f"poisoned{len(flags)}{flags[-1:]}"
-                text = self.run_plan(self.plan(*flags), "--weights", weights, "--save-every", 2, code=4)
-                self.assertIn(f"checkpoint of step 2 was not saved: {ranks}the parameter '{key}' is not finite from element "
-                              f"[{VOCABULARY - 1}, 0] on; it became so after step 0", text)
+                text = self.run_plan(self.plan(*flags, *overflows), steps=1, code=4)
+                self.assertRegex(text, r"checkpoint of step 1 was not saved: (rank \d: )?the parameter '\S+' is not finite "
+                                       r"from element \[[0-9, ]+\] on; it became so after step 0")
                 self.assertEqual([path.name for path in self.save.iterdir()], [".lock"])
-                text = self.run_plan(self.plan(*flags), "--weights", weights, "--allow-non-finite")
-                self.assertIn(f"{key}' is not finite from element [{VOCABULARY - 1}, 0] on; saved all the same", text)
-                self.assertEqual(self.latest(), "step-00000006")
-                self.save = self.folder / "s"
+                text = self.run_plan(self.plan(*flags, *overflows), "--allow-non-finite", steps=1, says="saved all the same")
+                self.assertEqual(self.latest(), "step-00000001")
 
     def test_a_checkpoint_that_is_not_finite_is_not_resumed(self):
         key = "model.embed_tokens.weight"
@@ -498,7 +513,6 @@ class Week(tools.ToolTest):
             again = {path.name: path.read_bytes() for path in (self.save / "step-00000008").glob("*.safetensors")}
             self.assertEqual(again, whole)
             shutil.rmtree(self.save)
-
 
     def test_a_checkpoint_says_its_type_and_may_have_bf16(self):
         model = self.folder / "model"

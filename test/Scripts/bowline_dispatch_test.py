@@ -90,6 +90,13 @@ class BowlineDispatchTest(unittest.TestCase):
             self.assertEqual(result.stderr, f"bowline: error: unknown verb '{wrong}'; the nearest one is '{nearest}', "
                              "and 'bowline help' lists all\n")
 
+    def test_a_command_of_a_tool_is_no_verb(self):
+        self.tool(self.home, "data", "printf '%s\\ncommand\\t\\t\\t\\ncommand\\ttokenize\\t\\tText to tokens\\n' 'bowline flags 1'")
+        result = self.run_bowline("tokenize")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr,
+                         "bowline: error: unknown verb 'tokenize'; it is a command: 'bowline data tokenize'\n")
+
     def test_unknown_flag_names_the_nearest(self):
         self.tool(self.home, "run", "")
         for wrong, nearest in (("--versoin", "--version"), ("--hlep", "--help")):

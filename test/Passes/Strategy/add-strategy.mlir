@@ -50,7 +50,7 @@
 // ZERO: mlir:[[#@LINE+9]]:3: error: 'dist.zero' op says otherwise than --zero 2; remove one of them
 // LESS: error: 'dist.zero' op says otherwise than --zero 0; remove one of them
 // ONE: error: 'dist.microbatches' op says otherwise than --microbatches 1; remove one of them
-// SIZE: error: loc("--mesh dp"): axes are NAME=SIZE, with commas between, for instance 'dp=2', and not 'dp'
+// SIZE: error: loc("--mesh dp"): axes are NAME=SIZE, with commas between, for instance 'dp=N' of N ranks, and not 'dp'
 // RANKS: error: loc("--zero 1"): 'dist.zero' op is about several ranks, and the strategy has none; add a mesh of N ranks, --mesh dp=N
 // LEVEL: error: loc("--zero 7"): 'dist.zero' op has level 7; the nearest of 0 to 3 is 3
 // STRATEGY dist.strategy @own {
@@ -60,6 +60,6 @@
 // STRATEGY   microbatches 4
 // STRATEGY }
 // NO-ZERO: error: loc("--zero-axis dp"): says how parameters and states are divided, which nothing asks for; add --zero 1, 2 or 3, or remove it
-// SEQUENCE: error: loc("--sequence-parallel"): it goes along the axis of tensor parallelism, and there is no axis "tp"; add one to the mesh, for instance --mesh tp=2
-// STAGES: error: loc("--stages [0],[1]"): layers are divided along an axis for stages, and there is none; add one to the mesh, for instance --mesh pp=2
+// SEQUENCE: error: loc("--sequence-parallel"): it goes along the axis of tensor parallelism, and there is no axis "tp"; add one of N ranks to the mesh: --mesh tp=N
+// STAGES: error: loc("--stages [0],[1]"): layers are divided along an axis for stages, and there is none; add one of N ranks to the mesh: --mesh pp=N
 graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")

@@ -7,11 +7,14 @@
 #include "gtest/gtest.h"
 #include "runtime/base/gguf.h"
 #include "runtime/base/json.h"
+#include "runtime/base/npy.h"
 #include "runtime/base/safetensors.h"
+#include "test/Unit/Base/temp_directory.h"
 
 namespace bowline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -33,6 +36,7 @@ const std::pair<std::string, const char*> kFiles[] = {
     {"\x93NUMPY\x01 and more", "a NumPy file"},
     {std::string(257, 'a') + "ustar", "a tar archive"},
     {"1234BWLP and more", "a plan"},
+    {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "a Git LFS pointer"},
 };
 
 TEST(ForeignFileTest, EachReaderNamesIt) {
@@ -43,6 +47,8 @@ TEST(ForeignFileTest, EachReaderNamesIt) {
     EXPECT_THAT(std::string(weights.message()), Not(HasSubstr("header length")));
     EXPECT_THAT(std::string(GgufFile::FromBytes(BytesOf(content), "g").status().message()), HasSubstr(name));
     EXPECT_THAT(std::string(ParseJson(content, "j").status().message()), HasSubstr(name));
+    if (LooksLikeNpy(BytesOf(content))) continue;
+    EXPECT_THAT(std::string(ParseNpy(BytesOf(content), "n", {}).status().message()), HasSubstr(name));
   }
   const std::string gguf = std::string("GGUF\3\0\0\0", 8) + std::string(40, '\0');
   EXPECT_THAT(std::string(SafetensorsFile::FromBytes(BytesOf(gguf), "w").status().message()), HasSubstr("a GGUF file"));
@@ -50,6 +56,20 @@ TEST(ForeignFileTest, EachReaderNamesIt) {
   EXPECT_THAT(std::string(GgufFile::FromBytes(BytesOf(safetensors), "g").status().message()),
               HasSubstr("a safetensors file"));
   EXPECT_TRUE(SafetensorsFile::FromBytes(BytesOf(safetensors), "w").ok());
+}
+
+TEST(ForeignFileTest, AParserOfTextGetsNoOtherFile) {
+  const TempDirectory directory;
+  for (const auto& [content, name] : kFiles) {
+    WriteWholeFile(directory / "f", content);
+    const absl::Status status = CheckTextFile(directory / "f");
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(directory / "f"), HasSubstr(name)));
+  }
+  WriteWholeFile(directory / "f", "module {}");
+  for (const std::string& path : {directory / "f", directory / "none", directory.path(), std::string("-")}) {
+    EXPECT_EQ(CheckTextFile(path), absl::OkStatus());
+  }
 }
 
 TEST(ForeignFileTest, OthersHaveNoName) {

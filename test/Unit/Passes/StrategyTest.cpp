@@ -124,12 +124,13 @@ TEST_F(StrategyTest, HybridShardingDividesTheBatchTwice) {
 }
 
 TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
-  EXPECT_THAT(messageOf({.mesh = "dp"}),
-              HasSubstr("--mesh dp: axes are NAME=SIZE, with commas between, for instance 'dp=2', and not 'dp'"));
-  EXPECT_THAT(messageOf({.mesh = "tp=x"}), HasSubstr("for instance 'tp=2'"));
-  EXPECT_THAT(messageOf({.mesh = "=4"}), HasSubstr("for instance 'dp=2'"));
+  EXPECT_THAT(
+      messageOf({.mesh = "dp"}),
+      HasSubstr("--mesh dp: axes are NAME=SIZE, with commas between, for instance 'dp=N' of N ranks, and not 'dp'"));
+  EXPECT_THAT(messageOf({.mesh = "tp=x"}), HasSubstr("for instance 'tp=N'"));
+  EXPECT_THAT(messageOf({.mesh = "=4"}), HasSubstr("for instance 'dp=N'"));
   EXPECT_THAT(messageOf({.mesh = "dp=2,"}),
-              HasSubstr("axes are NAME=SIZE, with commas between, for instance 'dp=2', and not ''"));
+              HasSubstr("axes are NAME=SIZE, with commas between, for instance 'dp=N' of N ranks, and not ''"));
   EXPECT_THAT(messageOf({.mesh = "dp=2,tp=2,dp=2"}), HasSubstr("axis \"dp\" is named twice; remove one"));
   EXPECT_THAT(messageOf({.mesh = "dp=0"}), HasSubstr("axis \"dp\" has size 0; the nearest valid one is 1"));
   EXPECT_THAT(messageOf({.mesh = "dp=1048576,tp=2"}),
@@ -177,7 +178,8 @@ TEST_F(StrategyTest, RefusedStagesNameTheNearestValidChoice) {
   EXPECT_THAT(with("[0..5]"), HasSubstr("has the layers of 1 stages, but there must be 2: 2 ranks along \"pp\""));
   EXPECT_THAT(messageOf({.mesh = "pp=2", .schedule = "interleaved:3", .stages = "[0..1],[2..3]"}),
               HasSubstr("of 2 stages, but there must be 6: 2 ranks along \"pp\" with 3 stages each"));
-  EXPECT_THAT(messageOf({.mesh = "dp=2", .stages = "[0..1],[2..3]"}), HasSubstr("for instance --mesh pp=2"));
+  EXPECT_THAT(messageOf({.mesh = "dp=2", .stages = "[0..1],[2..3]"}),
+              HasSubstr("add one of N ranks to the mesh: --mesh pp=N"));
 }
 
 TEST_F(StrategyTest, NothingElseGoesAlongTheAxisOfTheStages) {

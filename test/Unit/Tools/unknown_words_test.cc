@@ -57,6 +57,24 @@ TEST_F(UnknownWordsTest, OtherMistakes) {
   EXPECT_EQ(After({"f", "info", "-3"}), "");
 }
 
+TEST(SuggestTest, NamesWhatOneMayHaveMeant) {
+  const std::vector<std::string> words = {"--batch", "--kv-blocks", "--no-codegen", "--lr"};
+  for (const auto& [word, nearest] :
+       std::vector<std::pair<std::string, std::string>>{{"--batchh", "--batch"},
+                                                        {"--btach", "--batch"},
+                                                        {"--kv-bloks", "--kv-blocks"},
+                                                        {"--kv-b", "--kv-blocks"},
+                                                        {"--codegen", "--no-codegen"},
+                                                        {"--rl", "--none"},
+                                                        {"--l", "--lr"},
+                                                        {"--learning-rate", "--none"},
+                                                        {"--xyzzy", "--none"},
+                                                        {std::string(5000, '-'), "--none"}}) {
+    EXPECT_EQ(Suggest(word, words, "none"), nearest == "--none" ? "none" : "the nearest one is '" + nearest + "'")
+        << word;
+  }
+}
+
 TEST(NearestWordTest, BeginningsComeFirst) {
   const std::vector<std::string> words = {"--mesh", "--microbatches", "--mode"};
   EXPECT_EQ(NearestWord("--micro", words), "--microbatches");

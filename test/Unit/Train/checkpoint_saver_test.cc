@@ -68,6 +68,60 @@ TEST(CheckpointSaverTest, ACopyIsWrittenWhileTheStatesChange) {
   }
 }
 
+// One of three ranks has no room for a copy: all wait for the save, which says so once.
+TEST(CheckpointSaverTest, StepsWaitWhereACopyDoesNotFit) {
+  const TempDirectory directory;
+  std::vector<std::string> notes;
+  const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup&) -> absl::Status {
+    TestModel model(1000);
+    CheckpointSaver saver(
+        {.directory = directory.path(),
+         .on_saved = [](const SavedCheckpoint& one) { EXPECT_LE(one.stall, one.seconds); },
+         .on_note = [&](absl::string_view note) { notes.emplace_back(note); },
+         .available_memory = [&] { return agreement.rank() == 1 ? uint64_t{1000} : uint64_t{1} << 40; }},
+        &agreement);
+    for (int64_t step = 1; step <= 2; ++step) {
+      model.Fill(step);
+      BOWLINE_RETURN_IF_ERROR(saver.Save(ContentOf(model, step, agreement), /*in_background=*/true));
+      // Named when Save returns.
+      if (agreement.rank() == 0) ExpectSaved(directory.path(), step);
+    }
+    return saver.Finish();
+  });
+  for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("steps wait for saves to end: a copy of the states does not fit")));
+}
+
+// What the first copy took is missing from then on, and is there for the second one; the third finds that others took
+// the rest.
+TEST(CheckpointSaverTest, TheMemoryOfACopyIsKeptWhileThereIsEnough) {
+  const TempDirectory directory;
+  std::vector<std::string> notes;
+  Agreement alone;
+  TestModel model(1000);
+  uint64_t bytes = 0;
+  const CheckpointContent content = ContentOf(model, 0, alone);
+  const auto parts = StoredParts(content.tensors, content.self);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  for (const StoredPart& part : *parts) bytes += *part.bytes();
+  uint64_t available = 2 * bytes;
+  CheckpointSaver saver({.directory = directory.path(),
+                         .on_saved = [](const SavedCheckpoint&) {},
+                         .on_note = [&](absl::string_view note) { notes.emplace_back(note); },
+                         .available_memory = [&] { return available; }},
+                        &alone);
+  for (int64_t step = 1; step <= 3; ++step) {
+    if (step == 3) available = bytes / 2;
+    model.Fill(step);
+    ASSERT_EQ(saver.Save(ContentOf(model, step, alone), /*in_background=*/true), absl::OkStatus());
+    EXPECT_EQ(notes.size(), step == 3 ? 1u : 0u);
+    available = bytes;
+    model.Fill(step + 100);
+    ASSERT_EQ(saver.Finish(), absl::OkStatus());
+    ExpectSaved(directory.path(), step);
+  }
+}
+
 // All files are written, and then a rank is gone: rank 0 names the checkpoint without an agreement.
 TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
   const TempDirectory directory;
