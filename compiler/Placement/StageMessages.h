@@ -15,9 +15,10 @@
 namespace bowline {
 
 /// Pairs each receive of the roles with the send that it gets messages of, along the timelines of all entries: the n-th
-/// message of a channel is the n-th that the other rank receives from it. Fails with a diagnostic at a receive that gets
-/// none, gets one of another microbatch than it runs for, or gets messages of several sends.
-llvm::FailureOr<llvm::DenseMap<mlir::Operation *, mlir::Operation *>> pairMessages(llvm::ArrayRef<mlir::ModuleOp> roles);
+/// message of a channel is the n-th that the other rank receives from it. Fails with a diagnostic at a receive that
+/// gets none, gets one of another microbatch than it runs for, or gets messages of several sends.
+llvm::FailureOr<llvm::DenseMap<mlir::Operation *, mlir::Operation *>>
+pairMessages(llvm::ArrayRef<mlir::ModuleOp> roles);
 
 } // namespace bowline
 

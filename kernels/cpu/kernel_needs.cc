@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/embedding/scatter_scratch.h"
+#include "kernels/registry/data_check.h"
 #include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/random_signature.h"
@@ -74,6 +75,7 @@ absl::StatusOr<size_t> CpuKernelScratch(const Signature& signature, Isa isa) {
 
 int64_t CpuArgumentAlignment(std::string_view kernel, Access access) {
   constexpr int64_t kCacheLine = 64;
+  if (IsDataCheck(kernel)) return 0;  // which writes two words
   // Code reads elements wherever they lie, and may write whole cache lines past the caches.
   if (access != Access::kRead) return kCacheLine;
   // Attention reads two elements of bf16 as one word.

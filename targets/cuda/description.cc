@@ -1,4 +1,5 @@
 #include "kernels/cuda/kernel_program.h"
+#include "kernels/registry/data_check.h"
 #include "targets/target.h"
 
 namespace bowline::targets::cuda {
@@ -14,7 +15,8 @@ absl::StatusOr<KernelNeeds> NeedsOf(const kernels::Signature& signature, std::st
 constexpr int64_t kAlignment = 256;
 
 // Code moves several elements at once, and libraries take what their own allocations have.
-int64_t AlignmentOf(std::string_view, kernels::Access) { return kAlignment; }
+// A check of data writes two words of many that lie beside each other.
+int64_t AlignmentOf(std::string_view kernel, kernels::Access) { return kernels::IsDataCheck(kernel) ? 0 : kAlignment; }
 
 // Peaks from NVIDIA's data sheets of the A100 80 GB, the H100 and the B200, each as SXM, without sparsity: bf16 and
 // memory, and of NVLink what it moves in one direction. Products by cuBLASLt were measured at 0.76 of an H100's peak,

@@ -17,38 +17,35 @@
 namespace bowline::test {
 
 class DividedProgram : public SmallPipelines {
-protected:
+ protected:
   /// Runs the steps of `options` from the program on whole tensors up to the roles of ranks.
-  void divide(mlir::OwningOpRef<mlir::ModuleOp> module, const PipelineOptions &options) {
+  void divide(mlir::OwningOpRef<mlir::ModuleOp> module, const PipelineOptions& options) {
     divided = std::move(module);
-    auto run = [&](llvm::function_ref<void(mlir::PassManager &)> add) {
+    auto run = [&](llvm::function_ref<void(mlir::PassManager&)> add) {
       mlir::PassManager manager(&context);
       add(manager);
       return mlir::succeeded(manager.run(*divided));
     };
     std::vector<Step> steps = stepsToRun(options, Phase::Input, Phase::Local);
-    for (const PhaseInfo &info : allPhases()) {
+    for (const PhaseInfo& info : allPhases()) {
       if (info.phase == Phase::Shard)
-        ASSERT_TRUE(run([&](auto &manager) { manager.addPass(makeRecordWhole(record)); }));
-      for (const Step &step : steps) {
-        if (step.phase != info.phase)
-          continue;
-        ASSERT_TRUE(run([&](auto &manager) { addStep(manager, step); })) << step.name.str();
+        ASSERT_TRUE(run([&](auto& manager) { manager.addPass(makeRecordWhole(record)); }));
+      for (const Step& step : steps) {
+        if (step.phase != info.phase) continue;
+        ASSERT_TRUE(run([&](auto& manager) { addStep(manager, step); })) << step.name.str();
         if (step.name == "apply-strategy")
-          ASSERT_TRUE(run([&](auto &manager) { manager.addPass(makeRecordWhole(record)); }));
-        if (step.name == "nest-program")
-          return;
+          ASSERT_TRUE(run([&](auto& manager) { manager.addPass(makeRecordWhole(record)); }));
+        if (step.name == "nest-program") return;
       }
-      ASSERT_TRUE(run([&](auto &manager) { manager.addPass(createVerifyPhasePass(info.phase)); }));
+      ASSERT_TRUE(run([&](auto& manager) { manager.addPass(createVerifyPhasePass(info.phase)); }));
     }
   }
 
   /// What the checker says of `module`; empty where it is content.
   std::string problemOf(mlir::ModuleOp module) {
     std::string error;
-    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-      if (error.empty() && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-        error = diagnostic.str();
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic& diagnostic) {
+      if (error.empty() && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) error = diagnostic.str();
       return mlir::success();
     });
     PlacementChecker checker(record->whole->clone());
@@ -63,6 +60,6 @@ protected:
   PlacementChecker::Summary summary;
 };
 
-} // namespace bowline::test
+}  // namespace bowline::test
 
-#endif // BOWLINE_TEST_UNIT_PLACEMENT_DIVIDEDPROGRAM_H
+#endif  // BOWLINE_TEST_UNIT_PLACEMENT_DIVIDEDPROGRAM_H

@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/Unit/Placement/DividedProgram.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test/Unit/Placement/DividedProgram.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -24,12 +23,11 @@ TEST_P(Placements, OfAllValuesAreFound) {
   ASSERT_TRUE(divided && record->whole);
   EXPECT_EQ(problemOf(*divided), "");
   EXPECT_GT(summary.values, 20);
-  if (!GetParam().generates)
-    EXPECT_GT(summary.written, 30);
+  if (!GetParam().generates) EXPECT_GT(summary.written, 30);
   EXPECT_GE(summary.results, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Placements, testing::ValuesIn(kSmallCases),
-                         [](const auto &info) { return info.param.name; });
+                         [](const auto& info) { return info.param.name; });
 
-} // namespace
+}  // namespace

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/registry/data_check.h"
 #include "runtime/drivers/cpu/cpu_device.h"
 #include "runtime/plan/code_contract.h"
 #include "runtime/plan/plan_file.h"
@@ -150,7 +151,8 @@ void Maker::AddArgument(fbs::KernelT& kernel, Access access, DType dtype, std::v
   argument->dtype = dtype;
   argument->shape = std::move(shape);
   // As the target asks for.
-  if (kernel.origin == fbs::KernelOrigin::Registered && access != Access::Read) argument->alignment = 64;
+  const bool is_registered = kernel.origin == fbs::KernelOrigin::Registered && !kernels::IsDataCheck(kernel.name);
+  if (is_registered && access != Access::Read) argument->alignment = 64;
   kernel.arguments.push_back(std::move(argument));
 }
 
