@@ -51,7 +51,7 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
       // The zeros go that were added behind the end.
       if (all.getRank() == 1)
         placement.flat.reset();
-      if (placement.flat || rules.mismatch(to, placement).empty())
+      if (rules.mismatch(to, placement).empty())
         found.push_back(placement);
     } else if (auto reduce = dyn_cast<graph::ReduceOp>(op);
                reduce && placement.flat && to.getRank() == 0 && reduce.getKind() == graph::ReduceKind::Sum) {
@@ -68,7 +68,9 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
       for (const MeshAxes &axes : placement.axes)
         elements *= rules.ranksAlong(axes);
       // Zeros behind the end add nothing.
-      if (!sum || (elements != all.getNumElements() && placement.padding != 0.0))
+      bool isComplete =
+          elements == all.getNumElements() || (elements > all.getNumElements() && placement.padding == 0.0);
+      if (!sum || !isComplete)
         continue;
       ValuePlacement scalar = ValuePlacement::replicated(sum);
       scalar.partial = placement.partial;

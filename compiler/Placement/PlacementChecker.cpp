@@ -9,7 +9,7 @@
 #include "compiler/Placement/PlacementChecker.h"
 #include "compiler/Placement/FlatShards.h"
 #include "compiler/Placement/LocalForms.h"
-#include "compiler/Placement/StageMessages.h"
+#include "compiler/Placement/Timelines.h"
 #include "dialects/Dist/Layout.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -211,7 +211,8 @@ void PlacementChecker::place(Run &run, Operation *op) {
     return placeMoved(op);
   if (isa<graph::RandomOp>(op)) {
     for (Operation *other : whole.named(run.whole, op->getName().getStringRef()))
-      if (std::optional<ValuePlacement> placement = placeRandom(op, other, mesh))
+      if (std::optional<ValuePlacement> placement = placeRandom(op, other, mesh);
+          placement && rules->mismatch(graph::tensorType(op->getResult(0)), *placement).empty())
         add(op->getResult(0), *placement);
     if (lookup(op->getResult(0)).empty())
       problems[op->getResult(0)] = {op, "it draws other numbers"};
@@ -504,6 +505,44 @@ LogicalResult PlacementChecker::beginRuns() {
   return success();
 }
 
+/// Fragments of one function of the whole program share no variables that one of them writes, but stashes: what it says
+/// of a variable holds where the function begins.
+LogicalResult PlacementChecker::checkFragments() {
+  std::map<std::tuple<int64_t, Operation *, std::string>, Operation *> writers;
+  auto forEach = [&](auto visit) {
+    for (Run &run : runs)
+      for (Operation &op : run.local.getBody().front()) {
+        auto variable = op.getAttrOfType<FlatSymbolRefAttr>("variable");
+        if (!variable || !isa<graph::ReadOp, graph::WriteOp>(op))
+          continue;
+        auto state = dyn_cast<graph::StateOp>(SymbolTable::lookupSymbolIn(roles[run.role], variable.getValue()));
+        if (state && state.isStash())
+          continue;
+        if (failed(visit(run, op, std::tuple(run.role, run.whole.getOperation(), variable.getValue().str()))))
+          return failure();
+      }
+    return success();
+  };
+  auto collect = [&](Run &run, Operation &op, auto key) -> LogicalResult {
+    if (!isa<graph::WriteOp>(op))
+      return success();
+    Operation *&writer = writers[key];
+    if (writer && writer != run.local)
+      return op.emitError("placement: '")
+             << std::get<2>(key) << "' is written in two fragments of '" << run.whole.getSymName() << "'";
+    writer = run.local;
+    return success();
+  };
+  auto compare = [&](Run &run, Operation &op, auto key) -> LogicalResult {
+    auto found = writers.find(key);
+    if (found == writers.end() || found->second == run.local)
+      return success();
+    return op.emitError("placement: '") << std::get<2>(key) << "' is read in one fragment of '"
+                                        << run.whole.getSymName() << "' and written in another";
+  };
+  return failed(forEach(collect)) ? failure() : forEach(compare);
+}
+
 PlacementChecker::Step PlacementChecker::advance(Run &run) {
   Step last = Step::Waits;
   while (!run.isDone()) {
@@ -553,7 +592,7 @@ LogicalResult PlacementChecker::check(ModuleOp module) {
     for (auto variable : role.getOps<graph::Variable>())
       whole.defineRounded(variable);
   auto pairs = pairMessages(roles);
-  if (failed(pairs) || failed(beginRuns()))
+  if (failed(pairs) || failed(checkTimelines(roles, *whole)) || failed(beginRuns()) || failed(checkFragments()))
     return failure();
   sendOf = std::move(*pairs);
   for (bool isMoving = true; isMoving;) {

@@ -12,6 +12,7 @@
 #include "compiler/Placement/PlacementRules.h"
 #include "compiler/Placement/WholeProgram.h"
 
+#include <map>
 #include <set>
 
 namespace bowline {
@@ -59,6 +60,7 @@ private:
   enum class Step { Done, Waits, Failed };
 
   llvm::LogicalResult beginRuns();
+  llvm::LogicalResult checkFragments();
   Step advance(Run &run);
   Step visit(Run &run, mlir::Operation *op);
   Step visitRead(Run &run, graph::ReadOp read);

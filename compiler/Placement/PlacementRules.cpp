@@ -37,7 +37,6 @@ static bool isLinearIn(Operation *op, unsigned operand) {
       .Case<graph::ReduceOp>([](graph::ReduceOp reduce) { return reduce.getKind() == graph::ReduceKind::Sum; })
       .Case<graph::GatherOp, graph::ScatterAddOp>([&](auto) { return operand == 0; })
       .Case<graph::RopeOp>([&](auto) { return operand == 0; })
-      .Case<arith::SelectOp>([&](auto) { return operand != 0; })
       .Default([](Operation *) { return false; });
 }
 
@@ -46,9 +45,9 @@ static bool isJointlyLinear(Operation *op, ArrayRef<bool> isPartial) {
   int64_t count = llvm::count(isPartial, true);
   if (count == 1)
     return isLinearIn(op, static_cast<unsigned>(llvm::find(isPartial, true) - isPartial.begin())) &&
-           !isa<arith::AddFOp, arith::SubFOp>(op);
+           !isa<arith::AddFOp, arith::SubFOp, arith::SelectOp>(op);
   if (isa<arith::SelectOp>(op))
-    return !isPartial[0];
+    return !isPartial[0] && isPartial[1] && isPartial[2];
   return isa<arith::AddFOp, arith::SubFOp, graph::ConcatOp>(op) && count == static_cast<int64_t>(isPartial.size());
 }
 
@@ -198,8 +197,12 @@ std::string PlacementRules::mismatch(RankedTensorType local, const ValuePlacemen
     return "its elements are of another type";
   if (placement.isUniform)
     return "";
-  if (placement.flat)
-    return local.getRank() == 1 ? "" : "a flat shard has one dimension";
+  if (placement.flat) {
+    int64_t all = local.getNumElements() * ranksAlong(*placement.flat), block = 1;
+    for (auto [size, axes] : llvm::zip_equal(whole.getShape(), placement.axes))
+      block *= static_cast<int64_t>(llvm::divideCeil(size, ranksAlong(axes)));
+    return local.getRank() == 1 && all >= block ? "" : "a flat shard has one dimension, and enough elements";
+  }
   if (local.getRank() != whole.getRank())
     return "it has " + std::to_string(local.getRank()) + " dimensions";
   for (int64_t dim = 0; dim < local.getRank(); ++dim) {
@@ -223,6 +226,31 @@ static bool isPadded(RankedTensorType local, const ValuePlacement &placement, si
   return !placement.isUniform && !placement.flat && !placement.isRepeated(dim) &&
          local.getDimSize(dim) * ranks.ranksAlong(placement.axes[dim]) !=
              graph::tensorType(placement.whole).getDimSize(dim);
+}
+
+/// A result says nothing of the size of what was summed: ranks sum all elements together, and what lies behind the end
+/// only if it is zero, in one operand of a product at least.
+std::string PlacementRules::sizesOfSums(Operation *local, Operation *whole, const FactorRule &rule,
+                                        llvm::function_ref<ArrayRef<StringAttr>(int64_t)> axesOf,
+                                        std::optional<double> padding) const {
+  for (auto [number, tensor] : llvm::enumerate(rule.operands)) {
+    for (auto [dim, dimFactors] : llvm::enumerate(tensor)) {
+      int64_t all = graph::tensorType(local->getOperand(number)).getDimSize(dim);
+      bool isSummed = false;
+      for (int64_t factor : dimFactors) {
+        isSummed |= rule.factors[factor].kind == FactorRule::Kind::Reduction;
+        all *= ranksAlong(axesOf(factor));
+      }
+      int64_t size = graph::tensorType(whole->getOperand(number)).getDimSize(dim);
+      if (!isSummed || all == size || isa<graph::GatherOp>(whole)) // which sums what it does not find
+        continue;
+      if (all < size)
+        return "it adds up " + std::to_string(all) + " elements on all ranks instead of " + std::to_string(size);
+      if (padding != 0.0)
+        return "it adds up what lies behind the end of a dimension";
+    }
+  }
+  return "";
 }
 
 ValuePlacement PlacementRules::canonical(ValuePlacement placement) const {
@@ -342,18 +370,11 @@ PlacedResults PlacementRules::apply(Operation *local, Operation *whole, ArrayRef
       return PlacedResults::none(why);
     placed.results.push_back(std::move(result));
   }
-  // What is summed over a padded factor has zeros there, in one operand of a product at least.
-  if (paddingOf(local, padding) == 0.0)
-    return placed;
-  for (auto [number, placement] : llvm::enumerate(operands))
-    for (auto [dim, dimFactors] : llvm::enumerate(rule.operands[number])) {
-      if (!isPadded(graph::tensorType(local->getOperand(number)), placement, dim, *this))
-        continue;
-      if (isa<graph::DotGeneralOp, graph::ReduceOp>(local) && llvm::any_of(dimFactors, [&](int64_t factor) {
-            return rule.factors[factor].kind == FactorRule::Kind::Reduction;
-          }))
-        return PlacedResults::none("it adds up what lies behind the end of a dimension");
-    }
+  if (std::string why = sizesOfSums(
+          local, whole, rule, [&](int64_t factor) -> ArrayRef<StringAttr> { return factors.of(factor); },
+          paddingOf(local, padding));
+      !why.empty())
+    return PlacedResults::none(why);
   return placed;
 }
 

@@ -10,6 +10,8 @@
 #define BOWLINE_COMPILER_PLACEMENT_PLACEMENTRULES_H
 
 #include "compiler/Placement/Placement.h"
+#include "dialects/Graph/FactorRule.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace bowline {
 
@@ -45,6 +47,9 @@ public:
   int64_t ranksAlong(llvm::ArrayRef<mlir::StringAttr> axes) const { return mesh ? mesh.getSize(axes) : 1; }
 
 private:
+  std::string sizesOfSums(mlir::Operation *local, mlir::Operation *whole, const graph::FactorRule &rule,
+                          llvm::function_ref<llvm::ArrayRef<mlir::StringAttr>(int64_t)> axesOf,
+                          std::optional<double> padding) const;
   PlacedResults applyFlat(mlir::Operation *local, mlir::Operation *whole,
                           llvm::ArrayRef<ValuePlacement> operands) const;
 

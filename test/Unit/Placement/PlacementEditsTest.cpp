@@ -114,6 +114,18 @@ class Edits {
         add(at, "another variable",
             [other](Operation* op) { cast<graph::WriteOp>(op).setVariableAttr(FlatSymbolRefAttr::get(other)); });
     if (isa<graph::WriteOp>(op)) add(at, "not written", [](Operation* op) { op->erase(); });
+    for (NamedAttribute attribute : op->getAttrs())
+      if (auto number = dyn_cast<FloatAttr>(attribute.getValue()))
+        add(at, "another attribute", [name = attribute.getName()](Operation* op) {
+          auto number = op->getAttrOfType<FloatAttr>(name);
+          op->setAttr(name, FloatAttr::get(number.getType(), 2 * number.getValueAsDouble() + 1));
+        });
+    if (auto select = dyn_cast<arith::SelectOp>(op); select && select.getTrueValue() != select.getFalseValue())
+      add(at, "the other value", [](Operation* op) {
+        Value first = op->getOperand(1);
+        op->setOperand(1, op->getOperand(2));
+        op->setOperand(2, first);
+      });
     if (isa<arith::ConstantOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
       add(at, "another number", [](Operation* op) {
         auto type = cast<RankedTensorType>(op->getResult(0).getType());

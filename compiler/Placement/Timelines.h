@@ -1,4 +1,4 @@
-//===- StageMessages.h - Which receive gets what a stage sends
+//===- Timelines.h - What calls and messages of entries belong together
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BOWLINE_COMPILER_PLACEMENT_STAGEMESSAGES_H
-#define BOWLINE_COMPILER_PLACEMENT_STAGEMESSAGES_H
+#ifndef BOWLINE_COMPILER_PLACEMENT_TIMELINES_H
+#define BOWLINE_COMPILER_PLACEMENT_TIMELINES_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -20,6 +20,11 @@ namespace bowline {
 llvm::FailureOr<llvm::DenseMap<mlir::Operation *, mlir::Operation *>>
 pairMessages(llvm::ArrayRef<mlir::ModuleOp> roles);
 
+/// Whether entries of the roles call the functions of the whole program, or fragments of its microbatch, in its order
+/// and once for each microbatch, and read stashes for the microbatch for which they were written. Fails with a
+/// diagnostic.
+llvm::LogicalResult checkTimelines(llvm::ArrayRef<mlir::ModuleOp> roles, mlir::ModuleOp whole);
+
 } // namespace bowline
 
-#endif // BOWLINE_COMPILER_PLACEMENT_STAGEMESSAGES_H
+#endif // BOWLINE_COMPILER_PLACEMENT_TIMELINES_H
