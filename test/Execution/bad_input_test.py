@@ -343,7 +343,7 @@ class BadInput(tools.ToolTest):
         refuse(("--mesh dp=: ", "NAME=SIZE"), "--mesh", "dp=")
         refuse('axis "dp" is named twice', "--mesh", "dp=2,dp=3")
         refuse(("--zero 1: ", 'axis "fsdp"', 'nearest is "dp"'), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
-        refuse(("--sequence-parallel: ", 'no axis "tp"', "--mesh tp=2"), "--mesh", "dp=2", "--sequence-parallel")
+        refuse(("--sequence-parallel: ", 'no axis "tp"', "--mesh tp=N"), "--mesh", "dp=2", "--sequence-parallel")
         refuse(("--zero 1: ", "add a mesh of N ranks, --mesh dp=N"), "--zero", 1)
         refuse(("--batch 6 does not divide over the 4 ranks along \"dp\"", "use --batch 4 or 8"), "--mesh", "dp=4")
         # Patterns and axes of a file.
@@ -696,7 +696,7 @@ graph.entry generate @g [@f] repeat [1]
             self.refuse(("none/y", "No such file"), translate, direction, path, "-o", self.folder / "none" / "y")
             self.refuse("is a directory", translate, direction, path, "-o", self.folder)
             self.refuse("-o and INPUT name the same file", translate, direction, path, "-o", path)
-        self.refuse(("x.plan:1:1", "expected operation"), translate, "--mlir-to-plan", plan, "-o", self.folder / "y")
+        self.refuse(("cannot be read", "it is a plan that `bowline compile` wrote"), translate, "--mlir-to-plan", plan, "-o", self.folder / "y")
 
     def test_flags_of_generation(self):
         plan = self.folder / "g.plan"

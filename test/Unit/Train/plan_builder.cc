@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/data_check.h"
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
@@ -106,7 +107,8 @@ void PlanBuilder::Launch(const std::string& name, std::vector<kernels::Attribute
     argument->access = access;
     argument->dtype = dtype;
     argument->shape = shape;
-    if (access != fbs::Access::Read) argument->alignment = 64;  // as the target asks for
+    // As the target asks for.
+    if (access != fbs::Access::Read && !kernels::IsDataCheck(name)) argument->alignment = 64;
     kernel->arguments.push_back(std::move(argument));
     launch.operands.emplace_back(buffer, offset);
   };
