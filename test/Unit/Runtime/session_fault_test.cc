@@ -167,6 +167,8 @@ class Faults : public ::testing::TestWithParam<Way> {
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     SessionOptions options;
     options.driver = GetParam().driver;
+    // The builder places buffers as processors need them, for which cards are stricter.
+    options.prove = device != "cuda";
     options.note = [](absl::string_view note) { ADD_FAILURE() << note; };
     auto session = Session::Create(*std::move(loaded), options);
     EXPECT_TRUE(session.ok()) << session.status();
