@@ -8,6 +8,7 @@
 
 #include "compiler/Placement/FlatShards.h"
 #include "dialects/Graph/GraphOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -29,8 +30,9 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
       placement.flat.emplace();
       found.push_back(placement);
     } else if (isa<graph::ReshapeOp>(op) && placement.flat && to.getRank() == all.getRank()) {
-      // Equal parts of all elements are blocks of rows.
-      if (!isUndivided && llvm::any_of(placement.axes, [](const MeshAxes &axes) { return !axes.empty(); }))
+      // Equal parts of all elements are blocks of rows, unless something lies behind them.
+      bool areDivided = llvm::any_of(placement.axes, [](const MeshAxes &axes) { return !axes.empty(); });
+      if (placement.tail || (!isUndivided && areDivided))
         continue;
       if (!isUndivided)
         placement.axes[0] = *placement.flat;
@@ -39,20 +41,29 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
         found.push_back(placement);
     } else if (auto pad = dyn_cast<graph::PadOp>(op);
                pad && from.getRank() == 1 && pad.getLow()[0] == 0 && (isUndivided || all.getRank() == 1)) {
+      bool hasMore = placement.tail || (!placement.flat && from.getDimSize(0) * rules.ranksAlong(placement.axes[0]) !=
+                                                                all.getDimSize(0));
+      if (hasMore) // which need not be zero
+        continue;
       if (!placement.flat)
         placement.flat.emplace();
-      placement.padding = 0.0;
+      placement.tail = 0.0;
       found.push_back(placement);
     } else if (auto slice = dyn_cast<graph::SliceOp>(op); slice && !placement.flat && all == to) {
       // So go the elements behind the end.
       if (llvm::all_of(slice.getOffsets(), [](int64_t offset) { return offset == 0; }) && !placement.isDivided())
         found.push_back(placement);
     } else if (slice && isUndivided && slice.getOffsets()[0] == 0) {
-      // The zeros go that were added behind the end.
+      // The zeros go that were added behind the end: what is left is a block.
+      int64_t block = 1;
+      for (auto [size, axes] : llvm::zip_equal(all.getShape(), placement.axes))
+        block *= static_cast<int64_t>(llvm::divideCeil(size, rules.ranksAlong(axes)));
+      if (to.getNumElements() != block)
+        continue;
+      placement.tail.reset();
       if (all.getRank() == 1)
         placement.flat.reset();
-      if (rules.mismatch(to, placement).empty())
-        found.push_back(placement);
+      found.push_back(placement);
     } else if (auto reduce = dyn_cast<graph::ReduceOp>(op);
                reduce && placement.flat && to.getRank() == 0 && reduce.getKind() == graph::ReduceKind::Sum) {
       Value sum = placement.whole;
@@ -68,9 +79,12 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
       for (const MeshAxes &axes : placement.axes)
         elements *= rules.ranksAlong(axes);
       // Zeros behind the end add nothing.
-      bool isComplete =
-          elements == all.getNumElements() || (elements > all.getNumElements() && placement.padding == 0.0);
-      if (!sum || !isComplete)
+      bool hasZeros = !placement.tail || placement.tail == 0.0;
+      for (size_t dim = 0; dim < placement.axes.size(); ++dim)
+        if (!placement.axes[dim].empty() && all.getDimSize(dim) % rules.ranksAlong(placement.axes[dim]) != 0)
+          hasZeros &= placement.paddingOf(dim) == 0.0;
+      bool isSum = placement.partial.empty() || placement.combine == dist::ReduceKind::Sum;
+      if (!sum || !isSum || elements < all.getNumElements() || (elements > all.getNumElements() && !hasZeros))
         continue;
       ValuePlacement scalar = ValuePlacement::replicated(sum);
       scalar.partial = placement.partial;

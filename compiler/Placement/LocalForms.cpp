@@ -22,7 +22,7 @@ using ValuePlacements = SmallVector<ValuePlacement, 1>;
 //===----------------------------------------------------------------------===//
 
 /// The place of the rank along axes, times a number: the first element of its block.
-static std::optional<std::pair<MeshAxes, int64_t>> firstOfBlock(Value value) {
+static std::optional<std::pair<MeshAxes, int64_t>> firstOfBlock(Value value, dist::MeshOp mesh) {
   if (Value scalar = scalarOf(value))
     value = scalar;
   auto product = value.getDefiningOp<arith::MulIOp>();
@@ -32,14 +32,19 @@ static std::optional<std::pair<MeshAxes, int64_t>> firstOfBlock(Value value) {
   std::optional<double> part = splatOf(product.getRhs());
   if (!place || !part)
     return std::nullopt;
-  return std::pair(meshAxes(place.getAxes()), static_cast<int64_t>(*part));
+  return std::pair(meshAxes(place.getAxes(), mesh), static_cast<int64_t>(*part));
 }
 
 std::optional<LocalForms::Shifted> LocalForms::shifted(Value value) {
-  if (auto broadcast = value.getDefiningOp<graph::BroadcastOp>())
+  // Numbers of rows may be repeated along the rows.
+  if (auto broadcast = value.getDefiningOp<graph::BroadcastOp>()) {
+    for (auto [position, dim] : llvm::enumerate(broadcast.getDims()))
+      if (dim != static_cast<int64_t>(position))
+        return std::nullopt;
     value = broadcast.getOperand();
+  }
   auto difference = value.getDefiningOp<arith::SubIOp>();
-  auto first = difference ? firstOfBlock(difference.getRhs()) : std::nullopt;
+  auto first = difference ? firstOfBlock(difference.getRhs(), mesh) : std::nullopt;
   if (!first)
     return std::nullopt;
   return Shifted{difference.getLhs(), first->second, first->first};
@@ -82,8 +87,14 @@ std::optional<LocalForms::Shifted> LocalForms::ownLabels(Value value) {
   std::optional<Shifted> own = ownOr(select.getFalseValue(), inside, outside);
   if (!own || own->index != labels || splatOf(outside) != static_cast<double>(own->part))
     return std::nullopt;
-  std::optional<Shifted> same = shifted(inside);
-  return same && same->index == labels && same->axes == own->axes ? own : std::nullopt;
+  return isShifted(inside, *own) ? own : std::nullopt;
+}
+
+/// Whether a value is the shifted index, not repeated.
+bool LocalForms::isShifted(Value value, const Shifted &by) {
+  std::optional<Shifted> found = shifted(value);
+  return found && !value.getDefiningOp<graph::BroadcastOp>() && found->index == by.index && found->part == by.part &&
+         found->axes == by.axes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -106,30 +117,38 @@ static bool isDividedOver(const ValuePlacement &placement, const MeshAxes &axes)
 ValuePlacements LocalForms::rows(Operation *select) {
   Value inside, zero, row, first;
   std::optional<Shifted> own = ownOr(select->getResult(0), inside, zero);
-  auto gather = own ? inside.getDefiningOp<graph::GatherOp>() : graph::GatherOp();
-  if (!gather || splatOf(zero) != 0.0)
+  Operation *gather = own ? inside.getDefiningOp() : nullptr;
+  if (!isa_and_nonnull<graph::GatherOp, graph::QuantizedGatherOp>(gather) || splatOf(zero) != 0.0)
     return {};
-  std::optional<Shifted> index = ownOr(gather.getIndices(), row, first);
+  Value localTable = gather->getOperand(0);
+  std::optional<Shifted> index = ownOr(gather->getOperand(1), row, first);
   if (!index || index->index != own->index || index->axes != own->axes || index->part != own->part || !splatOf(first) ||
-      shifted(row) == std::nullopt || shifted(row)->index != own->index)
+      !isShifted(row, *own))
     return {};
-  if (graph::tensorType(gather.getTable()).getDimSize(0) != own->part)
+  if (graph::tensorType(localTable).getDimSize(0) != own->part)
     return {};
   ValuePlacements found;
-  for (const ValuePlacement &table : lookup(gather.getTable()))
+  for (const ValuePlacement &table : lookup(localTable))
     for (const ValuePlacement &indices : lookup(own->index)) {
       if (table.isUniform || table.flat || !table.partial.empty() || table.axes[0] != own->axes ||
           isDividedOver(indices, own->axes) || !indices.partial.empty())
         continue;
-      forEachUse<graph::GatherOp>(table.whole, [&](graph::GatherOp op) {
-        if (op.getTable() != table.whole || op.getIndices() != indices.whole)
-          return;
-        ValuePlacement result = ValuePlacement::replicated(op.getResult());
+      // Rows in blocks of bits are whole.
+      bool areWhole = llvm::all_of(ArrayRef(table.axes).drop_front(), [](const MeshAxes &axes) { return axes.empty(); });
+      if (isa<graph::QuantizedGatherOp>(gather) && !areWhole)
+        continue;
+      for (Operation *op : table.whole.getUsers()) {
+        if (op->getName() != gather->getName() || op->getOperand(0) != table.whole ||
+            op->getOperand(1) != indices.whole || op->getAttr("format") != gather->getAttr("format"))
+          continue;
+        ValuePlacement result = ValuePlacement::replicated(op->getResult(0));
         result.axes.assign(indices.axes.begin(), indices.axes.end());
-        llvm::append_range(result.axes, ArrayRef(table.axes).drop_front());
+        if (isa<graph::GatherOp>(op))
+          llvm::append_range(result.axes, ArrayRef(table.axes).drop_front());
+        result.axes.resize(graph::tensorType(op->getResult(0)).getRank());
         result.partial = own->axes;
         found.push_back(std::move(result));
-      });
+      }
     }
   return found;
 }
@@ -143,7 +162,7 @@ ValuePlacements LocalForms::scatteredRows(Operation *scatter) {
     return {};
   std::optional<Shifted> index = ownOr(local.getIndices(), row, first);
   if (!index || index->index != own->index || index->axes != own->axes || index->part != own->part ||
-      shifted(row) == std::nullopt || shifted(row)->index != own->index)
+      !isShifted(row, *own))
     return {};
   ValuePlacements found;
   for (const ValuePlacement &update : lookup(updates))
@@ -163,7 +182,7 @@ ValuePlacements LocalForms::scatteredRows(Operation *scatter) {
         for (const MeshAxes &axes : indices.axes)
           llvm::append_range(result.partial, axes);
         sortAxes(result.partial);
-        result.padding = 0.0; // rows that no index names
+        result.setPadding(0, 0.0); // rows that no index names
         found.push_back(std::move(result));
       });
     }
@@ -178,7 +197,8 @@ ValuePlacements LocalForms::scatteredRows(Operation *scatter) {
 static bool hasNoExtraClasses(const ValuePlacement &logits, RankedTensorType local, dist::MeshOp mesh) {
   int64_t classes = graph::tensorType(logits.whole).getShape().back();
   int64_t all = local.getShape().back() * mesh.getSize(logits.axes.back());
-  return all == classes || (logits.padding && *logits.padding <= -1e29);
+  std::optional<double> padding = logits.paddingOf(logits.axes.size() - 1);
+  return all == classes || (padding && *padding <= -1e29);
 }
 
 /// Whether the labels of the operation are counted from the first class of each rank's block.
@@ -189,9 +209,9 @@ static std::optional<MeshAxes> classAxes(const ValuePlacement &logits, Value loc
   return logits.axes.back();
 }
 
-static Value reduced(Value value, dist::ReduceKind kind, const MeshAxes &axes) {
+static Value reduced(Value value, dist::ReduceKind kind, const MeshAxes &axes, dist::MeshOp mesh) {
   auto reduce = value.getDefiningOp<dist::AllReduceOp>();
-  if (!reduce || reduce.getKind() != kind || meshAxes(reduce.getAxes()) != axes)
+  if (!reduce || reduce.getKind() != kind || meshAxes(reduce.getAxes(), mesh) != axes)
     return {};
   return reduce.getInput();
 }
@@ -202,8 +222,8 @@ ValuePlacements LocalForms::logsumexp(Operation *add) {
   auto maximum = add->getOperand(0).getDefiningOp<dist::AllReduceOp>();
   if (!log || !maximum || maximum.getKind() != dist::ReduceKind::Max)
     return {};
-  MeshAxes axes = meshAxes(maximum.getAxes());
-  Value part = maximum.getInput(), power = reduced(log.getOperand(), dist::ReduceKind::Sum, axes);
+  MeshAxes axes = meshAxes(maximum.getAxes(), mesh);
+  Value part = maximum.getInput(), power = reduced(log.getOperand(), dist::ReduceKind::Sum, axes, mesh);
   auto exp = power ? power.getDefiningOp<math::ExpOp>() : math::ExpOp();
   auto shifted = exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
   auto local = part.getDefiningOp<graph::SoftmaxCrossEntropyOp>();
@@ -237,7 +257,7 @@ ValuePlacements LocalForms::loss(Operation *op) {
       logit.getRhs() != local.getLoss())
     return {};
   std::optional<Shifted> own = ownLabels(local.getLabels());
-  if (!own || own->index != labels || meshAxes(chosen.getAxes()) != own->axes ||
+  if (!own || own->index != labels || meshAxes(chosen.getAxes(), mesh) != own->axes ||
       own->part != graph::tensorType(local.getLogits()).getShape().back())
     return {};
   ValuePlacements found;
@@ -245,10 +265,11 @@ ValuePlacements LocalForms::loss(Operation *op) {
     for (const ValuePlacement &label : lookup(labels)) {
       auto of = sum.whole.getDefiningOp<graph::SoftmaxCrossEntropyOp>();
       if (!of || sum.whole != of.getLogsumexp() || of.getLabels() != label.whole || label.axes != sum.axes ||
-          !label.partial.empty() || isDividedOver(label, own->axes))
+          !label.partial.empty() || !sum.partial.empty() || isDividedOver(label, own->axes))
         continue;
       bool isSameLogits = llvm::any_of(lookup(local.getLogits()), [&](const ValuePlacement &logits) {
-        return logits.whole == of.getLogits() && classAxes(logits, local.getLogits(), mesh) == own->axes;
+        return logits.whole == of.getLogits() && classAxes(logits, local.getLogits(), mesh) == own->axes &&
+               ArrayRef(logits.axes).drop_back() == ArrayRef(label.axes);
       });
       if (!isSameLogits)
         continue;
@@ -286,7 +307,8 @@ ValuePlacements LocalForms::lossGrad(Operation *op) {
         return;
       ValuePlacement result = logits;
       result.whole = of.getResult();
-      result.padding = 0.0; // probabilities of classes with no weight
+      result.padding.clear();
+      result.setPadding(result.axes.size() - 1, 0.0); // probabilities of classes with no weight
       found.push_back(std::move(result));
     });
   }
@@ -300,7 +322,7 @@ ValuePlacements LocalForms::lossGrad(Operation *op) {
 /// The numbers of a rank's block: its own, from 0, and the first one of the block.
 ValuePlacements LocalForms::numbered(Operation *add) {
   auto iota = add->getOperand(0).getDefiningOp<graph::IotaOp>();
-  auto first = firstOfBlock(add->getOperand(1));
+  auto first = firstOfBlock(add->getOperand(1), mesh);
   if (!iota || !first || graph::tensorType(iota).getDimSize(iota.getDim()) != first->second)
     return {};
   ValuePlacements found;
@@ -327,7 +349,7 @@ ValuePlacements LocalForms::padded(Operation *op) {
   int64_t dim = numbers.getDims()[0];
   auto sum = numbers.getOperand().getDefiningOp<arith::AddIOp>();
   auto iota = sum ? sum.getLhs().getDefiningOp<graph::IotaOp>() : graph::IotaOp();
-  auto first = sum ? firstOfBlock(sum.getRhs()) : std::nullopt;
+  auto first = sum ? firstOfBlock(sum.getRhs(), mesh) : std::nullopt;
   if (!iota || !first || first->second != graph::tensorType(iota).getDimSize(0))
     return {};
   ValuePlacements found;
@@ -336,7 +358,8 @@ ValuePlacements LocalForms::padded(Operation *op) {
         graph::tensorType(placement.whole).getDimSize(dim) != static_cast<int64_t>(*end))
       continue;
     ValuePlacement result = placement;
-    result.padding = number;
+    result.padding.clear(); // of other dimensions it is this number in part
+    result.setPadding(dim, number);
     found.push_back(std::move(result));
   }
   return found;
@@ -370,7 +393,8 @@ std::optional<ValuePlacement> bowline::placeRandom(Operation *localOp, Operation
   RankedTensorType type = graph::tensorType(whole.getResult()), part = graph::tensorType(local.getResult());
   ArrayRef<int64_t> shape = local.getWhole().value_or(part.getShape());
   ValuePlacement result = ValuePlacement::replicated(whole.getResult());
-  result.padding = 0.0; // the operation's definition
+  for (size_t dim = 0; dim < result.axes.size(); ++dim)
+    result.setPadding(dim, 0.0); // the operation's definition
   bool isFlat = type.getRank() != 1 && shape == ArrayRef<int64_t>{type.getNumElements()};
   if (!isFlat && shape != type.getShape())
     return std::nullopt;
@@ -380,7 +404,9 @@ std::optional<ValuePlacement> bowline::placeRandom(Operation *localOp, Operation
     auto coordinate = place.getDefiningOp<dist::CoordinateOp>();
     if (!coordinate)
       return std::nullopt;
-    (isFlat ? *result.flat : result.axes[dim]) = meshAxes(coordinate.getAxes());
+    (isFlat ? *result.flat : result.axes[dim]) = meshAxes(coordinate.getAxes(), mesh);
   }
+  if (isFlat && part.getNumElements() * mesh.getSize(*result.flat) > type.getNumElements())
+    result.tail = 0.0;
   return result;
 }

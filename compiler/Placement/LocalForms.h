@@ -38,6 +38,7 @@ private:
   std::optional<Shifted> shifted(mlir::Value value);
   std::optional<Shifted> ownOr(mlir::Value value, mlir::Value &inside, mlir::Value &outside);
   std::optional<Shifted> ownLabels(mlir::Value value);
+  bool isShifted(mlir::Value value, const Shifted &by);
 
   llvm::SmallVector<ValuePlacement, 1> rows(mlir::Operation *select);
   llvm::SmallVector<ValuePlacement, 1> scatteredRows(mlir::Operation *scatter);

@@ -63,7 +63,20 @@ std::string ValuePlacement::str() const {
   return parts.empty() ? "equal on all ranks" : llvm::join(parts, "; ");
 }
 
-MeshAxes bowline::meshAxes(ArrayAttr names) { return MeshAxes(names.getAsRange<StringAttr>()); }
+void ValuePlacement::setPadding(size_t dim, std::optional<double> number) {
+  padding.resize(axes.size());
+  padding[dim] = number;
+}
+
+MeshAxes bowline::meshAxes(ArrayRef<StringAttr> names, dist::MeshOp mesh) {
+  MeshAxes axes;
+  llvm::copy_if(names, std::back_inserter(axes), [&](StringAttr name) { return mesh && mesh.getSize(name) > 1; });
+  return axes;
+}
+
+MeshAxes bowline::meshAxes(ArrayAttr names, dist::MeshOp mesh) {
+  return meshAxes(llvm::to_vector(names.getAsRange<StringAttr>()), mesh);
+}
 
 void bowline::sortAxes(MeshAxes &axes) {
   llvm::sort(axes, [](StringAttr a, StringAttr b) { return a.getValue() < b.getValue(); });
@@ -76,8 +89,10 @@ MeshAxes bowline::sortedAxes(ArrayRef<StringAttr> axes) {
 }
 
 std::optional<double> bowline::splatOf(Value value) {
-  while (auto broadcast = value.getDefiningOp<graph::BroadcastOp>())
-    value = broadcast.getOperand();
+  while (isa_and_nonnull<graph::BroadcastOp, graph::ReshapeOp, dist::SliceOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  if (auto pad = value.getDefiningOp<graph::PadOp>())
+    return splatOf(pad.getOperand()) == 0.0 ? std::optional(0.0) : std::nullopt;
   DenseElementsAttr elements;
   if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
     return std::nullopt;

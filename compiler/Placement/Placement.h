@@ -23,11 +23,10 @@ using MeshAxes = llvm::SmallVector<mlir::StringAttr, 1>;
 
 /// The relation of a value of one rank's program to a value of the program on whole tensors:
 ///
-///   1. dimension d of `whole` is divided into equal blocks over `axes[d]`; the last blocks may hold elements behind
-///   the
-///      end, which are `padding` where that is known;
-///   2. if `flat`, the block's elements in row-major order, and zeros behind them, are divided into equal blocks once
-///      more, over `*flat`;
+///   1. dimension d of `whole` is divided into equal blocks over `axes[d]`. The last ones may hold elements behind the
+///      end; `padding[d]` is the number that these are, if it is known and one;
+///   2. if `flat`, the block's elements in row-major order are divided into equal blocks once more, over `*flat`. If
+///      `tail`, there are elements behind them first, which are that number, or NaN where it is not known;
 ///   3. the sum (or `combine`) over the ranks along `partial` is that block.
 ///
 /// Ranks along all other axes have equal values.
@@ -37,7 +36,8 @@ struct ValuePlacement {
   MeshAxes partial;
   dist::ReduceKind combine = dist::ReduceKind::Sum;
   std::optional<MeshAxes> flat;
-  std::optional<double> padding;
+  llvm::SmallVector<std::optional<double>> padding; // of each dimension, or empty: none is known
+  std::optional<double> tail;
   /// Dimensions along which all elements are equal: any division of them is right.
   llvm::SmallVector<bool> repeated;
   /// All elements are the scalar `whole`: that is right for any division of a tensor that is this scalar broadcast.
@@ -53,13 +53,17 @@ struct ValuePlacement {
   /// Whether all ranks along an axis have the same.
   bool isEqualAlong(mlir::StringAttr axis) const;
   bool isDivided() const;
+  std::optional<double> paddingOf(size_t dim) const { return dim < padding.size() ? padding[dim] : std::nullopt; }
+  void setPadding(size_t dim, std::optional<double> number);
   bool isRepeated(size_t dim) const { return dim < repeated.size() && repeated[dim]; }
 
   /// "dp divides dimension 0, a summand over tp".
   std::string str() const;
 };
 
-MeshAxes meshAxes(mlir::ArrayAttr names);
+/// Those of several ranks.
+MeshAxes meshAxes(llvm::ArrayRef<mlir::StringAttr> names, dist::MeshOp mesh);
+MeshAxes meshAxes(mlir::ArrayAttr names, dist::MeshOp mesh);
 /// Brings axes, of which the order means nothing, into one that can be compared.
 void sortAxes(MeshAxes &axes);
 MeshAxes sortedAxes(llvm::ArrayRef<mlir::StringAttr> axes);

@@ -17,6 +17,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace bowline;
 
@@ -38,7 +40,11 @@ void PlacementChecker::add(Value value, ValuePlacement placement) {
 
 /// The same, in the words of a tensor with one dimension.
 static ValuePlacement unflattened(ValuePlacement placement) {
-  if (placement.flat && graph::tensorType(placement.whole).getRank() == 1) {
+  bool areBlocks = placement.flat && (!placement.tail || placement.axes[0].empty());
+  if (areBlocks && graph::tensorType(placement.whole).getRank() == 1) {
+    if (placement.tail)
+      placement.setPadding(0, std::isnan(*placement.tail) ? std::nullopt : placement.tail);
+    placement.tail.reset();
     llvm::append_range(placement.axes[0], *placement.flat);
     placement.flat.reset();
   }
@@ -58,9 +64,7 @@ std::optional<ValuePlacement> PlacementChecker::asOperand(Value local, Value who
   if (std::optional<double> number = splatOf(local);
       number && number == splatOf(wholeOperand) &&
       graph::tensorType(local).getElementType() == graph::tensorType(wholeOperand).getElementType()) {
-    ValuePlacement placement = ValuePlacement::uniform(wholeOperand);
-    placement.padding = number;
-    return placement;
+    return ValuePlacement::uniform(wholeOperand);
   }
   for (const ValuePlacement &placement : lookup(local)) {
     if (placement.whole == wholeOperand)
@@ -262,7 +266,7 @@ void PlacementChecker::place(Run &run, Operation *op) {
 static std::string nameIn(int64_t role, StringRef name) { return (Twine(role) + " " + name).str(); }
 
 /// Where a variable's layout says that `value` of the whole program is. Fails where that is no division of it.
-static FailureOr<ValuePlacement> placementIn(Operation *variable, Value value) {
+static FailureOr<ValuePlacement> placementIn(Operation *variable, Value value, dist::MeshOp mesh) {
   FailureOr<dist::Layout> layout = dist::Layout::of(variable);
   if (failed(layout))
     return failure();
@@ -270,14 +274,29 @@ static FailureOr<ValuePlacement> placementIn(Operation *variable, Value value) {
   if (layout->axes.size() != placement.axes.size() ||
       ArrayRef<int64_t>(layout->view) != graph::tensorType(value).getShape())
     return failure();
-  for (auto [to, from] : llvm::zip_equal(placement.axes, layout->axes))
-    to.assign(from.begin(), from.end());
-  if (layout->isFlat())
-    placement.flat = MeshAxes(ArrayRef(layout->flatAxes));
-  placement.partial = sortedAxes(layout->unreduced);
-  if (layout->isPadded())
-    placement.padding = 0.0;
+  for (auto [dim, from] : llvm::enumerate(layout->axes)) {
+    placement.axes[dim] = meshAxes(from, mesh);
+    placement.setPadding(dim, 0.0);
+  }
+  if (layout->isFlat()) {
+    placement.flat = meshAxes(layout->flatAxes, mesh);
+    if (layout->shard * mesh.getSize(layout->flatAxes) != llvm::product_of(layout->local))
+      placement.tail = 0.0;
+  }
+  placement.partial = sortedAxes(meshAxes(layout->unreduced, mesh));
   return placement;
+}
+
+/// Whether a value of this type and placement has zeros behind the end of each dimension, and of all elements.
+static bool hasZerosBehind(RankedTensorType type, const ValuePlacement &placement, const PlacementRules &rules) {
+  RankedTensorType whole = graph::tensorType(placement.whole);
+  for (auto [dim, axes] : llvm::enumerate(placement.axes)) {
+    int64_t ranks = rules.ranksAlong(axes), size = whole.getDimSize(dim);
+    int64_t all = placement.flat ? (size + ranks - 1) / ranks * ranks : type.getDimSize(dim) * ranks;
+    if (all != size && placement.paddingOf(dim) != 0.0)
+      return false;
+  }
+  return !placement.tail || placement.tail == 0.0;
 }
 
 PlacementChecker::Step PlacementChecker::visitRead(Run &run, graph::ReadOp read) {
@@ -297,13 +316,29 @@ PlacementChecker::Step PlacementChecker::visitRead(Run &run, graph::ReadOp read)
     return Step::Done;
   }
   Value value = whole.readIn(run.whole, name);
-  FailureOr<ValuePlacement> placement = value ? placementIn(variable, value) : FailureOr<ValuePlacement>(failure());
-  if (succeeded(placement))
+  FailureOr<ValuePlacement> placement = value ? placementIn(variable, value, mesh) : FailureOr<ValuePlacement>(failure());
+  std::string why = succeeded(placement) ? rules->mismatch(graph::tensorType(read.getResult()), *placement) : "";
+  if (succeeded(placement) && why.empty())
     add(read.getResult(), *placement);
+  else if (!why.empty())
+    problems[read.getResult()] = {read, why};
   else
     problems[read.getResult()] = {read, value ? "its layout is no division of the variable"
                                               : "the whole program does not read it here"};
   return Step::Done;
+}
+
+/// Equal numbers, of which each rank has a flat shard, with the zeros behind them.
+static bool isSplatBeforeZeros(Value value, Value wanted, const ValuePlacement &layout) {
+  auto slice = value.getDefiningOp<dist::SliceOp>();
+  auto pad = slice ? slice.getInput().getDefiningOp<graph::PadOp>() : graph::PadOp();
+  if (!pad || !layout.flat || layout.tail != 0.0 || !layout.partial.empty() || pad.getLow()[0] != 0)
+    return false;
+  std::optional<double> number = splatOf(pad.getOperand());
+  int64_t block = graph::tensorType(wanted).getNumElements();
+  bool isWhole = llvm::all_of(layout.axes, [](const MeshAxes &axes) { return axes.empty(); });
+  return number && number == splatOf(wanted) && isWhole && graph::tensorType(pad.getOperand()).getNumElements() == block &&
+         meshAxes(slice.getAxes(), dist::MeshOp::of(slice)) == *layout.flat;
 }
 
 LogicalResult PlacementChecker::visitWrite(Run &run, graph::WriteOp write) {
@@ -318,22 +353,28 @@ LogicalResult PlacementChecker::visitWrite(Run &run, graph::WriteOp write) {
   Value wanted = whole.writtenIn(run.whole, name);
   if (!wanted)
     return write.emitError("placement: the whole program does not write '") << name << "' here";
-  FailureOr<ValuePlacement> layout = placementIn(variable, wanted);
+  FailureOr<ValuePlacement> layout = placementIn(variable, wanted, mesh);
   if (failed(layout))
     return write.emitError("placement: the layout of '") << name << "' is no division of it";
+  RankedTensorType type = graph::tensorType(value);
   std::optional<double> number = splatOf(value);
-  bool isPlaced =
-      number && number == splatOf(wanted) && (number == 0.0 || (layout->partial.empty() && !layout->padding));
-  std::string found;
+  ValuePlacement held = *layout;
+  held.padding.clear();
+  bool isPadded = held.tail || !hasZerosBehind(type, held, *rules);
+  bool isPlaced = number && number == splatOf(wanted) && (number == 0.0 || (layout->partial.empty() && !isPadded));
+  isPlaced |= isSplatBeforeZeros(value, wanted, *layout);
+  std::string found = rules->mismatch(type, *layout);
+  if (!found.empty())
+    return write.emitError("placement: '") << name << "' has another type than its layout says: " << found;
   for (const ValuePlacement &placement : lookup(value)) {
     if (placement.isUniform) {
-      isPlaced |= scalarOf(wanted) == placement.whole && placement.partial == layout->partial;
+      isPlaced |= scalarOf(wanted) == placement.whole && placement.partial == layout->partial && !isPadded;
       continue;
     }
     if (placement.whole != wanted)
       continue;
-    bool isRight = areEqual(placement, *layout, *rules);
-    bool isClean = !layout->padding || placement.padding == 0.0;
+    bool isRight = areEqual(placement, *layout, *rules) && placement.tail.has_value() == layout->tail.has_value();
+    bool isClean = hasZerosBehind(type, placement, *rules);
     isPlaced |= isRight && isClean;
     found = isRight ? "what lies behind its end may be other than 0" : placement.str();
   }
@@ -364,9 +405,11 @@ LogicalResult PlacementChecker::visitReturn(Run &run, graph::ReturnOp op) {
     ValuePlacement target = ValuePlacement::replicated(wanted);
     if (auto sharding = run.local.getResultAttrOfType<dist::ShardingAttr>(number, dist::DistDialect::kShardingAttr)) {
       for (auto [axes, dim] : llvm::zip(target.axes, sharding.getDims()))
-        axes.assign(dim.getAxes().begin(), dim.getAxes().end());
-      target.partial = sortedAxes(sharding.getUnreduced());
+        axes = meshAxes(dim.getAxes(), mesh);
+      target.partial = sortedAxes(meshAxes(sharding.getUnreduced(), mesh));
     }
+    if (std::string why = rules->mismatch(graph::tensorType(value), target); !why.empty())
+      return op.emitError("placement: result '") << name << "' is no part of the whole one: " << why;
     bool isPlaced = splatOf(value) && splatOf(value) == splatOf(wanted);
     for (const ValuePlacement &placement : lookup(value))
       isPlaced |= placement.isUniform ? scalarOf(wanted) == placement.whole && placement.partial.empty()
@@ -456,6 +499,10 @@ PlacementChecker::Step PlacementChecker::visit(Run &run, Operation *op) {
         }
         if (!visited.lookup(send))
           return Step::Waits;
+        if (receive.getResultTypes() != send->getOperandTypes()) {
+          receive.emitError("placement: it receives other types than are sent");
+          return Step::Failed;
+        }
         for (auto [result, value] : llvm::zip(receive.getResults(), send->getOperands())) {
           for (const ValuePlacement &placement : ValuePlacements(lookup(value)))
             add(result, placement);
@@ -495,12 +542,33 @@ LogicalResult PlacementChecker::beginRuns() {
           if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(),
                                                                             dist::DistDialect::kShardingAttr))
             for (auto [axes, dim] : llvm::zip(placement.axes, sharding.getDims()))
-              axes.assign(dim.getAxes().begin(), dim.getAxes().end());
+              axes = meshAxes(dim.getAxes(), mesh);
           if (std::string why = rules->mismatch(graph::tensorType(argument), placement); !why.empty())
             return function.emitError("placement: argument '") << name << "' is no part of the whole one: " << why;
           add(argument, placement);
         }
       }
+    }
+  return success();
+}
+
+/// Variables are what they are in the whole program: for files, for callers, and in the beginning.
+LogicalResult PlacementChecker::checkDeclarations() {
+  for (ModuleOp role : roles)
+    for (auto variable : role.getOps<graph::Variable>()) {
+      auto other = (*whole).lookupSymbol<graph::Variable>(variable.getVariableName());
+      if (!other)
+        continue;
+      auto shape = variable->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
+      auto view = other->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kViewAttr);
+      auto given = other->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
+      bool hasShape = !shape || shape == given || shape == view || shape.asArrayRef() == other.getTensorType().getShape();
+      if (variable->getName() != other->getName() || variable.getFileKey() != other.getFileKey() ||
+          variable.isPersistent() != other.isPersistent() || variable.getOwnerAttr() != other.getOwnerAttr() ||
+          variable.getInit() != other.getInit() || !hasShape ||
+          (variable.isPersistent() && variable.getFlags() != other.getFlags()))
+        return variable->emitError("placement: '")
+               << variable.getVariableName() << "' is declared otherwise in the whole program";
     }
   return success();
 }
@@ -516,12 +584,16 @@ LogicalResult PlacementChecker::checkFragments() {
         if (!variable || !isa<graph::ReadOp, graph::WriteOp>(op))
           continue;
         auto state = dyn_cast<graph::StateOp>(SymbolTable::lookupSymbolIn(roles[run.role], variable.getValue()));
-        if (state && state.isStash())
+        if (state && state.isStash()) {
+          if (isa<graph::WriteOp>(op) && !stashWritten.insert(nameIn(run.role, variable.getValue())).second)
+            return LogicalResult(op.emitError("placement: it is written twice for a microbatch"));
           continue;
+        }
         if (failed(visit(run, op, std::tuple(run.role, run.whole.getOperation(), variable.getValue().str()))))
-          return failure();
+          return LogicalResult(failure());
       }
-    return success();
+    stashWritten.clear();
+    return LogicalResult(success());
   };
   auto collect = [&](Run &run, Operation &op, auto key) -> LogicalResult {
     if (!isa<graph::WriteOp>(op))
@@ -592,7 +664,7 @@ LogicalResult PlacementChecker::check(ModuleOp module) {
     for (auto variable : role.getOps<graph::Variable>())
       whole.defineRounded(variable);
   auto pairs = pairMessages(roles);
-  if (failed(pairs) || failed(checkTimelines(roles, *whole)) || failed(beginRuns()) || failed(checkFragments()))
+  if (failed(pairs) || failed(checkTimelines(roles, *whole)) || failed(checkDeclarations()) || failed(beginRuns()) || failed(checkFragments()))
     return failure();
   sendOf = std::move(*pairs);
   for (bool isMoving = true; isMoving;) {

@@ -61,6 +61,7 @@ private:
 
   llvm::LogicalResult beginRuns();
   llvm::LogicalResult checkFragments();
+  llvm::LogicalResult checkDeclarations();
   Step advance(Run &run);
   Step visit(Run &run, mlir::Operation *op);
   Step visitRead(Run &run, graph::ReadOp read);

@@ -14,6 +14,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace bowline;
 using graph::FactorRule;
@@ -148,10 +150,10 @@ private:
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Padding of all operands at once, of every factor that has any.
+/// What operands have behind the end of one dimension, or of all elements.
 class OperandPadding : public graph::PaddingContext {
 public:
-  OperandPadding(Operation *op, ArrayRef<ValuePlacement> operands) : op(op), operands(operands) {}
+  OperandPadding(Operation *op, SmallVector<Number> numbers) : op(op), numbers(std::move(numbers)) {}
 
   FactorRule::Kind kind() const override { return FactorRule::Kind::Parallel; }
   std::optional<int64_t> dimOfOperand(unsigned) const override { return std::nullopt; }
@@ -159,32 +161,47 @@ public:
   Number numberIn(unsigned operand) const override {
     if (std::optional<double> splat = splatOf(op->getOperand(operand)))
       return splat;
-    return operands[operand].padding;
+    return numbers[operand];
   }
   void require(unsigned, double) override {}
 
 private:
   Operation *op;
-  ArrayRef<ValuePlacement> operands;
+  SmallVector<Number> numbers;
 };
 } // namespace
 
-/// Zero times what is finite is zero, whatever it is.
-static std::optional<double> paddingOf(Operation *op, const OperandPadding &padding) {
-  if (isa<arith::MulFOp>(op) && (padding.numberIn(0) == 0.0 || padding.numberIn(1) == 0.0))
-    return 0.0;
-  if (isa<arith::DivFOp>(op) && padding.numberIn(0) == 0.0)
-    return 0.0;
+/// What the result has there. Numbers that are not known are finite.
+static std::optional<double> combinePadding(Operation *op, SmallVector<std::optional<double>> numbers) {
+  OperandPadding padding(op, std::move(numbers));
   if (isa<graph::ReshapeOp, graph::TransposeOp, graph::BroadcastOp, graph::GatherOp, graph::RopeOp>(op))
     return padding.numberIn(0);
-  if (op->hasTrait<OpTrait::Elementwise>())
-    return graph::paddingByEvaluation(op, padding);
-  // Sums of zeros, and of products with zeros.
-  if (isa<graph::DotGeneralOp>(op) && (padding.numberIn(0) == 0.0 || padding.numberIn(1) == 0.0))
-    return 0.0;
-  if (auto reduce = dyn_cast<graph::ReduceOp>(op); reduce && padding.numberIn(0) == 0.0)
-    return 0.0;
+  if (op->hasTrait<OpTrait::Elementwise>()) {
+    std::optional<double> number = graph::paddingByEvaluation(op, padding);
+    if (number || !isa<arith::MulFOp>(op))
+      return number;
+  }
+  if (isa<arith::MulFOp, graph::DotGeneralOp>(op)) {
+    std::optional<double> a = padding.numberIn(0), b = padding.numberIn(1);
+    bool isZero = (a == 0.0 && (!b || std::isfinite(*b))) || (b == 0.0 && (!a || std::isfinite(*a)));
+    return isZero ? std::optional(0.0) : std::nullopt;
+  }
+  if (auto reduce = dyn_cast<graph::ReduceOp>(op)) {
+    std::optional<double> number = padding.numberIn(0);
+    return reduce.getKind() == graph::ReduceKind::Max || number == 0.0 ? number : std::nullopt;
+  }
   return std::nullopt;
+}
+
+/// What operands have behind the end of a factor: nothing is known of those that lack it.
+static SmallVector<std::optional<double>> paddingAlong(const FactorRule &rule, int64_t factor,
+                                                       ArrayRef<ValuePlacement> operands) {
+  SmallVector<std::optional<double>> numbers(operands.size());
+  for (auto [number, tensor] : llvm::enumerate(rule.operands))
+    for (auto [dim, factors] : llvm::enumerate(tensor))
+      if (!factors.empty() && factors.front() == factor && !operands[number].isUniform)
+        numbers[number] = operands[number].paddingOf(dim);
+  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,8 +226,7 @@ std::string PlacementRules::mismatch(RankedTensorType local, const ValuePlacemen
     if (placement.isRepeated(dim))
       continue;
     int64_t all = local.getDimSize(dim) * ranksAlong(placement.axes[dim]), size = whole.getDimSize(dim);
-    bool isPadded = !placement.axes[dim].empty() && all > size && all - size < all;
-    if (all != size && !isPadded)
+    if (all < size) // what there is more lies behind the end
       return "dimension " + std::to_string(dim) + " has " + std::to_string(all) + " elements on all ranks instead of " +
              std::to_string(size);
   }
@@ -221,33 +237,42 @@ std::string PlacementRules::mismatch(RankedTensorType local, const ValuePlacemen
 // Operations of the model
 //===----------------------------------------------------------------------===//
 
-/// Whether a dimension of what a rank has goes beyond the end of the whole one.
-static bool isPadded(RankedTensorType local, const ValuePlacement &placement, size_t dim, const PlacementRules &ranks) {
-  return !placement.isUniform && !placement.flat && !placement.isRepeated(dim) &&
-         local.getDimSize(dim) * ranks.ranksAlong(placement.axes[dim]) !=
-             graph::tensorType(placement.whole).getDimSize(dim);
-}
-
-/// A result says nothing of the size of what was summed: ranks sum all elements together, and what lies behind the end
-/// only if it is zero, in one operand of a product at least.
-std::string PlacementRules::sizesOfSums(Operation *local, Operation *whole, const FactorRule &rule,
-                                        llvm::function_ref<ArrayRef<StringAttr>(int64_t)> axesOf,
-                                        std::optional<double> padding) const {
+/// Results do not show the sizes of all operands: what is needed whole is whole and no larger; what is summed is
+/// complete, and what lies behind its end does not count, in one operand of a product at least.
+std::string PlacementRules::misfit(Operation *local, Operation *whole, const FactorRule &rule,
+                                   ArrayRef<ValuePlacement> operands,
+                                   llvm::function_ref<ArrayRef<StringAttr>(int64_t)> axesOf) const {
+  if (whole->hasTrait<OpTrait::Elementwise>())
+    return "";
+  using Kind = FactorRule::Kind;
   for (auto [number, tensor] : llvm::enumerate(rule.operands)) {
-    for (auto [dim, dimFactors] : llvm::enumerate(tensor)) {
+    for (auto [dim, factors] : llvm::enumerate(tensor)) {
       int64_t all = graph::tensorType(local->getOperand(number)).getDimSize(dim);
-      bool isSummed = false;
-      for (int64_t factor : dimFactors) {
-        isSummed |= rule.factors[factor].kind == FactorRule::Kind::Reduction;
-        all *= ranksAlong(axesOf(factor));
-      }
       int64_t size = graph::tensorType(whole->getOperand(number)).getDimSize(dim);
-      if (!isSummed || all == size || isa<graph::GatherOp>(whole)) // which sums what it does not find
+      for (int64_t factor : factors)
+        all *= ranksAlong(axesOf(factor));
+      if (all == size)
         continue;
+      std::string sizes = std::to_string(all) + " elements on all ranks instead of " + std::to_string(size);
       if (all < size)
-        return "it adds up " + std::to_string(all) + " elements on all ranks instead of " + std::to_string(size);
-      if (padding != 0.0)
-        return "it adds up what lies behind the end of a dimension";
+        return "an operand has " + sizes;
+      auto is = [&](Kind kind) {
+        return llvm::any_of(factors, [&](int64_t factor) { return rule.factors[factor].kind == kind; });
+      };
+      // A slice at the begin leaves out what lies behind the end.
+      bool cutsEnd = isa<graph::SliceOp>(whole) && graph::tensorType(local->getResult(0)).getDimSize(dim) <= size;
+      if ((is(Kind::Blocked) || is(Kind::Exchanged)) && !cutsEnd)
+        return "it needs whole a dimension that has " + sizes;
+      // Rows of a reshape stay rows only if they are outermost on both sides.
+      if (isa<graph::ReshapeOp>(whole) && llvm::none_of(rule.results[0], [&](const auto &other) {
+            return !other.empty() && other.front() == factors.front();
+          }))
+        return "it moves what lies behind the end of a dimension";
+      if (!is(Kind::Reduction) || isa<graph::GatherOp>(whole)) // which finds no such rows
+        continue;
+      bool isSum = !isa<graph::ReduceOp>(whole) || cast<graph::ReduceOp>(whole).getKind() == graph::ReduceKind::Sum;
+      if (!isSum || combinePadding(local, paddingAlong(rule, factors.front(), operands)) != 0.0)
+        return "it combines what lies behind the end of a dimension";
     }
   }
   return "";
@@ -261,13 +286,10 @@ ValuePlacement PlacementRules::canonical(ValuePlacement placement) const {
     return placement;
   if (!llvm::all_of(ArrayRef(placement.axes).drop_front(), [](const MeshAxes &axes) { return axes.empty(); }))
     return placement;
+  // Where something lies between the blocks, they are not those of all elements.
+  if (placement.tail && !placement.axes[0].empty())
+    return placement;
   MeshAxes all = placement.axes[0];
-  if (placement.flat && !all.empty() && !placement.flat->empty()) {
-    int64_t rows = whole.getDimSize(0);
-    int64_t block = static_cast<int64_t>(llvm::divideCeil(rows, ranksAlong(all))) * (whole.getNumElements() / rows);
-    if (block % ranksAlong(*placement.flat) != 0) // zeros lie between the blocks
-      return placement;
-  }
   if (placement.flat)
     llvm::append_range(all, *placement.flat);
   placement.axes[0].clear();
@@ -282,6 +304,8 @@ PlacedResults PlacementRules::applyFlat(Operation *local, Operation *whole, Arra
   for (auto [placement, operand] : llvm::zip(operands, local->getOperands())) {
     if (placement.isUniform)
       continue;
+    if (first && placement.tail.has_value() != first->tail.has_value())
+      return PlacedResults::none("only one of its operands has something behind all elements");
     if (first &&
         (canonical(placement).flat != canonical(*first).flat || canonical(placement).axes != canonical(*first).axes))
       return PlacedResults::none("its operands are divided differently: " + first->str() + ", and " + placement.str());
@@ -290,11 +314,29 @@ PlacedResults PlacementRules::applyFlat(Operation *local, Operation *whole, Arra
   }
   ValuePlacement result = *first;
   result.whole = whole->getResult(0);
+  result.repeated.clear();
   Summands summands = summandsOf(local, operands);
   if (!summands.why.empty())
     return PlacedResults::none(summands.why);
+  result.partial.clear();
+  for (StringAttr axis : summands.axes)
+    if (!result.isEqualAlong(axis))
+      return PlacedResults::none("a summand over " + axis.getValue() + " would be divided over it");
   result.partial = summands.axes;
-  result.padding = paddingOf(local, OperandPadding(local, operands));
+  result.combine = summands.combine;
+  auto known = [&](auto number) {
+    SmallVector<std::optional<double>> numbers;
+    for (const ValuePlacement &operand : operands)
+      numbers.push_back(operand.isUniform ? std::nullopt : number(operand));
+    return combinePadding(local, std::move(numbers));
+  };
+  result.padding.clear();
+  for (size_t dim = 0; dim < result.axes.size(); ++dim)
+    result.setPadding(dim, known([&](const ValuePlacement &operand) { return operand.paddingOf(dim); }));
+  if (result.tail)
+    result.tail = known([](const ValuePlacement &operand) {
+                    return operand.tail && std::isnan(*operand.tail) ? std::nullopt : operand.tail;
+                  }).value_or(std::nan(""));
   return {{result}, ""};
 }
 
@@ -320,7 +362,6 @@ PlacedResults PlacementRules::apply(Operation *local, Operation *whole, ArrayRef
   Summands summands = summandsOf(local, operands);
   if (!summands.why.empty())
     return PlacedResults::none(summands.why);
-  OperandPadding padding(local, operands);
   PlacedResults placed;
   for (auto [number, tensor] : llvm::enumerate(rule.results)) {
     ValuePlacement result = ValuePlacement::replicated(whole->getResult(number));
@@ -364,16 +405,16 @@ PlacedResults PlacementRules::apply(Operation *local, Operation *whole, ArrayRef
         result.repeated.push_back(llvm::all_of(dimFactors, [&](int64_t factor) { return factors.isFree(factor); }));
     if (!llvm::is_contained(result.repeated, true))
       result.repeated.clear();
-    result.padding = paddingOf(local, padding);
+    for (auto [dim, dimFactors] : llvm::enumerate(tensor))
+      if (!dimFactors.empty())
+        result.setPadding(dim, combinePadding(local, paddingAlong(rule, dimFactors.front(), operands)));
     result.isUniform = allUniform && whole->hasTrait<OpTrait::Elementwise>();
     if (std::string why = mismatch(graph::tensorType(local->getResult(number)), result); !why.empty())
       return PlacedResults::none(why);
     placed.results.push_back(std::move(result));
   }
-  if (std::string why = sizesOfSums(
-          local, whole, rule, [&](int64_t factor) -> ArrayRef<StringAttr> { return factors.of(factor); },
-          paddingOf(local, padding));
-      !why.empty())
+  auto axesOf = [&](int64_t factor) -> ArrayRef<StringAttr> { return factors.of(factor); };
+  if (std::string why = misfit(local, whole, rule, operands, axesOf); !why.empty())
     return PlacedResults::none(why);
   return placed;
 }
@@ -433,26 +474,21 @@ PlacedResults PlacementRules::move(Operation *local, const ValuePlacement &opera
       return PlacedResults::none("it moves elements that are all equal");
   }
   llvm::TypeSwitch<Operation *>(local)
-      .Case<dist::AllReduceOp>([&](auto op) { why = complete(result, meshAxes(op.getAxes()), op.getKind()); })
-      .Case<dist::AllGatherOp>([&](auto op) { why = gather(result, op.getDim(), meshAxes(op.getAxes())); })
+      .Case<dist::AllReduceOp>([&](auto op) { why = complete(result, meshAxes(op.getAxes(), mesh), op.getKind()); })
+      .Case<dist::AllGatherOp>([&](auto op) { why = gather(result, op.getDim(), meshAxes(op.getAxes(), mesh)); })
       .Case<dist::ReduceScatterOp>([&](auto op) {
-        why = complete(result, meshAxes(op.getAxes()), op.getKind());
+        why = complete(result, meshAxes(op.getAxes(), mesh), op.getKind());
         if (why.empty())
-          why = divide(result, op.getDim(), meshAxes(op.getAxes()));
+          why = divide(result, op.getDim(), meshAxes(op.getAxes(), mesh));
       })
-      .Case<dist::SliceOp>([&](auto op) { why = divide(result, op.getDim(), meshAxes(op.getAxes())); })
+      .Case<dist::SliceOp>([&](auto op) { why = divide(result, op.getDim(), meshAxes(op.getAxes(), mesh)); })
       .Case<dist::AllToAllOp>([&](auto op) {
-        why = gather(result, op.getConcatDim(), meshAxes(op.getAxes()));
+        why = gather(result, op.getConcatDim(), meshAxes(op.getAxes(), mesh));
         if (why.empty())
-          why = divide(result, op.getSplitDim(), meshAxes(op.getAxes()));
+          why = divide(result, op.getSplitDim(), meshAxes(op.getAxes(), mesh));
       })
       .Default([&](Operation *) { why = "nothing says what it does to the placement of its operand"; });
-  // What was behind the end stays behind the blocks that are joined.
-  RankedTensorType type = graph::tensorType(local->getResult(0));
-  bool joinsPadded = false;
-  if (auto gather = dyn_cast<dist::AllGatherOp>(local); gather && !operand.flat && !operand.isUniform)
-    joinsPadded = isPadded(graph::tensorType(gather.getInput()), operand, gather.getDim(), *this);
-  if (why.empty() && !joinsPadded)
-    why = mismatch(type, result);
+  if (why.empty())
+    why = mismatch(graph::tensorType(local->getResult(0)), result);
   return why.empty() ? PlacedResults{{result}, ""} : PlacedResults::none(why);
 }

@@ -47,9 +47,9 @@ public:
   int64_t ranksAlong(llvm::ArrayRef<mlir::StringAttr> axes) const { return mesh ? mesh.getSize(axes) : 1; }
 
 private:
-  std::string sizesOfSums(mlir::Operation *local, mlir::Operation *whole, const graph::FactorRule &rule,
-                          llvm::function_ref<llvm::ArrayRef<mlir::StringAttr>(int64_t)> axesOf,
-                          std::optional<double> padding) const;
+  std::string misfit(mlir::Operation *local, mlir::Operation *whole, const graph::FactorRule &rule,
+                     llvm::ArrayRef<ValuePlacement> operands,
+                     llvm::function_ref<llvm::ArrayRef<mlir::StringAttr>(int64_t)> axesOf) const;
   PlacedResults applyFlat(mlir::Operation *local, mlir::Operation *whole,
                           llvm::ArrayRef<ValuePlacement> operands) const;
 

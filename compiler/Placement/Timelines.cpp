@@ -110,6 +110,12 @@ LogicalResult bowline::checkTimelines(ArrayRef<ModuleOp> roles, ModuleOp whole) 
           return entry.emitError("placement: it calls '") << name << "' out of the order of the whole program";
         last = found->second.first;
       }
+      for (auto function : role.getOps<graph::FuncOp>()) {
+        StringRef name = function.getSymName();
+        bool isOwn = whole.lookupSymbol<graph::FuncOp>(name) != nullptr;
+        if (expected.contains(isOwn || !microbatch ? name : microbatch.getSymName()) && !called.contains(name))
+          return function.emitError("placement: '") << entry.getSymName() << "' does not call it";
+      }
       for (auto &[name, numbers] : called) {
         auto found = expected.find(expected.contains(name) ? name : microbatch.getSymName());
         llvm::sort(numbers);

@@ -47,8 +47,11 @@ WholeProgram::WholeProgram(OwningOpRef<ModuleOp> given) : module(std::move(given
 void WholeProgram::defineRounded(graph::Variable mirror) {
   FlatSymbolRefAttr owner = mirror.getOwnerAttr();
   StringRef name = mirror.getVariableName();
-  if (!mirror.has(StateFlags::Mirror) || !owner || module->lookupSymbol(name) || isDefined.contains(name))
+  auto known = module->lookupSymbol<graph::Variable>(name);
+  if (!mirror.has(StateFlags::Mirror) || !owner || isDefined.contains(name) ||
+      (known && known.getTensorType().getElementType() == mirror.getTensorType().getElementType()))
     return;
+  StringRef source = known ? name : owner.getValue();
   isDefined.insert(name);
   Type element = mirror.getTensorType().getElementType();
   for (auto function : module->getOps<graph::FuncOp>()) {
@@ -60,9 +63,9 @@ void WholeProgram::defineRounded(graph::Variable mirror) {
       RankedTensorType type = graph::tensorType(value).clone(element);
       return arith::TruncFOp::create(builder, mirror.getLoc(), type, value);
     };
-    if (Value value = reads[function].lookup(owner.getValue()))
+    if (Value value = reads[function].lookup(source))
       reads[function][name] = rounded(value);
-    if (Value value = writes[function].lookup(owner.getValue()))
+    if (Value value = writes[function].lookup(source))
       writes[function][name] = rounded(value);
   }
 }

@@ -18,7 +18,7 @@ static ArrayRef<int64_t> shapeIn(Operation *variable, StringRef name) {
   return shape ? shape.asArrayRef() : ArrayRef<int64_t>();
 }
 
-bool Layout::isPadded() const { return view != padded || (isFlat() && llvm::product_of(local) % shard != 0); }
+bool Layout::isPadded() const { return view != padded || (isFlat() && llvm::product_of(local) != shard * shards); }
 
 /// Reads the attributes of a flat shard into `layout`. Returns the shape that the shard has before it is flattened, or
 /// that of `tensor` where the variable is no flat shard.
@@ -33,6 +33,7 @@ static FailureOr<ArrayRef<int64_t>> readFlat(Operation *variable, RankedTensorTy
   layout.flatAxes = llvm::to_vector(axes.getAsRange<StringAttr>());
   layout.shard = tensor.getDimSize(0);
   int64_t elements = llvm::product_of(piece), parts = mesh ? mesh.getSize(layout.flatAxes) : 1;
+  layout.shards = parts;
   if (layout.shard != static_cast<int64_t>(llvm::divideCeil(elements, parts)))
     return variable->emitOpError("has ") << layout.shard << " elements, but a shard of " << elements << " over "
                                          << parts << " ranks has " << llvm::divideCeil(elements, parts);

@@ -30,7 +30,7 @@ struct Layout {
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
   /// The axes of step 5, the first one outermost; empty where there is no such step.
   llvm::SmallVector<mlir::StringAttr> flatAxes;
-  int64_t shard = 0;
+  int64_t shard = 0, shards = 1;
   /// The axes over which ranks hold summands of an accumulator, which no checkpoint has.
   llvm::SmallVector<mlir::StringAttr> unreduced;
 
