@@ -134,7 +134,8 @@ ValuePlacements LocalForms::rows(Operation *select) {
           isDividedOver(indices, own->axes) || !indices.partial.empty())
         continue;
       // Rows in blocks of bits are whole.
-      bool areWhole = llvm::all_of(ArrayRef(table.axes).drop_front(), [](const MeshAxes &axes) { return axes.empty(); });
+      bool areWhole =
+          llvm::all_of(ArrayRef(table.axes).drop_front(), [](const MeshAxes &axes) { return axes.empty(); });
       if (isa<graph::QuantizedGatherOp>(gather) && !areWhole)
         continue;
       for (Operation *op : table.whole.getUsers()) {

@@ -122,7 +122,7 @@ void PlacementChecker::tryWhole(Operation *op, Operation *other, Problem &proble
   if (op->getNumOperands() != other->getNumOperands() || op->getNumResults() != other->getNumResults() ||
       !haveSameAttributes(op, other))
     return;
-  SmallVector<ValuePlacement> operands;
+  SmallVector<ValuePlacement, 1> operands;
   for (auto [local, wholeOperand] : llvm::zip(op->getOperands(), other->getOperands())) {
     std::optional<ValuePlacement> placement = asOperand(local, wholeOperand);
     if (!placement)
@@ -316,7 +316,8 @@ PlacementChecker::Step PlacementChecker::visitRead(Run &run, graph::ReadOp read)
     return Step::Done;
   }
   Value value = whole.readIn(run.whole, name);
-  FailureOr<ValuePlacement> placement = value ? placementIn(variable, value, mesh) : FailureOr<ValuePlacement>(failure());
+  FailureOr<ValuePlacement> placement =
+      value ? placementIn(variable, value, mesh) : FailureOr<ValuePlacement>(failure());
   std::string why = succeeded(placement) ? rules->mismatch(graph::tensorType(read.getResult()), *placement) : "";
   if (succeeded(placement) && why.empty())
     add(read.getResult(), *placement);
@@ -337,7 +338,8 @@ static bool isSplatBeforeZeros(Value value, Value wanted, const ValuePlacement &
   std::optional<double> number = splatOf(pad.getOperand());
   int64_t block = graph::tensorType(wanted).getNumElements();
   bool isWhole = llvm::all_of(layout.axes, [](const MeshAxes &axes) { return axes.empty(); });
-  return number && number == splatOf(wanted) && isWhole && graph::tensorType(pad.getOperand()).getNumElements() == block &&
+  return number && number == splatOf(wanted) && isWhole &&
+         graph::tensorType(pad.getOperand()).getNumElements() == block &&
          meshAxes(slice.getAxes(), dist::MeshOp::of(slice)) == *layout.flat;
 }
 
@@ -373,7 +375,7 @@ LogicalResult PlacementChecker::visitWrite(Run &run, graph::WriteOp write) {
     }
     if (placement.whole != wanted)
       continue;
-    bool isRight = areEqual(placement, *layout, *rules) && placement.tail.has_value() == layout->tail.has_value();
+    bool isRight = areEqual(placement, *layout, *rules);
     bool isClean = hasZerosBehind(type, placement, *rules);
     isPlaced |= isRight && isClean;
     found = isRight ? "what lies behind its end may be other than 0" : placement.str();
@@ -406,7 +408,6 @@ LogicalResult PlacementChecker::visitReturn(Run &run, graph::ReturnOp op) {
     if (auto sharding = run.local.getResultAttrOfType<dist::ShardingAttr>(number, dist::DistDialect::kShardingAttr)) {
       for (auto [axes, dim] : llvm::zip(target.axes, sharding.getDims()))
         axes = meshAxes(dim.getAxes(), mesh);
-      target.partial = sortedAxes(meshAxes(sharding.getUnreduced(), mesh));
     }
     if (std::string why = rules->mismatch(graph::tensorType(value), target); !why.empty())
       return op.emitError("placement: result '") << name << "' is no part of the whole one: " << why;
@@ -543,6 +544,10 @@ LogicalResult PlacementChecker::beginRuns() {
                                                                             dist::DistDialect::kShardingAttr))
             for (auto [axes, dim] : llvm::zip(placement.axes, sharding.getDims()))
               axes = meshAxes(dim.getAxes(), mesh);
+          auto shape = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(),
+                                                                    dist::DistDialect::kGlobalShapeAttr);
+          if (shape && shape.asArrayRef() != graph::tensorType(wholeArgument).getShape())
+            return function.emitError("placement: argument '") << name << "' is said to have another shape";
           if (std::string why = rules->mismatch(graph::tensorType(argument), placement); !why.empty())
             return function.emitError("placement: argument '") << name << "' is no part of the whole one: " << why;
           add(argument, placement);
@@ -562,7 +567,8 @@ LogicalResult PlacementChecker::checkDeclarations() {
       auto shape = variable->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
       auto view = other->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kViewAttr);
       auto given = other->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
-      bool hasShape = !shape || shape == given || shape == view || shape.asArrayRef() == other.getTensorType().getShape();
+      bool hasShape =
+          !shape || shape == given || shape == view || shape.asArrayRef() == other.getTensorType().getShape();
       if (variable->getName() != other->getName() || variable.getFileKey() != other.getFileKey() ||
           variable.isPersistent() != other.isPersistent() || variable.getOwnerAttr() != other.getOwnerAttr() ||
           variable.getInit() != other.getInit() || !hasShape ||
@@ -664,7 +670,8 @@ LogicalResult PlacementChecker::check(ModuleOp module) {
     for (auto variable : role.getOps<graph::Variable>())
       whole.defineRounded(variable);
   auto pairs = pairMessages(roles);
-  if (failed(pairs) || failed(checkTimelines(roles, *whole)) || failed(checkDeclarations()) || failed(beginRuns()) || failed(checkFragments()))
+  if (failed(pairs) || failed(checkTimelines(roles, *whole)) || failed(checkDeclarations()) || failed(beginRuns()) ||
+      failed(checkFragments()))
     return failure();
   sendOf = std::move(*pairs);
   for (bool isMoving = true; isMoving;) {

@@ -297,6 +297,14 @@ ValuePlacement PlacementRules::canonical(ValuePlacement placement) const {
   return placement;
 }
 
+/// What lies behind the end of a dimension. Of operands of one size that are divided along the first one alone, it is
+/// what lies behind all elements, too.
+static std::optional<double> behind(const ValuePlacement &operand, size_t dim) {
+  if (dim > 0 || !operand.tail)
+    return operand.paddingOf(dim);
+  return std::isnan(*operand.tail) ? std::nullopt : operand.tail;
+}
+
 PlacedResults PlacementRules::applyFlat(Operation *local, Operation *whole, ArrayRef<ValuePlacement> operands) const {
   if (!whole->hasTrait<OpTrait::Elementwise>() || whole->getNumResults() != 1)
     return PlacedResults::none("it works on a flat shard and is not elementwise");
@@ -304,8 +312,6 @@ PlacedResults PlacementRules::applyFlat(Operation *local, Operation *whole, Arra
   for (auto [placement, operand] : llvm::zip(operands, local->getOperands())) {
     if (placement.isUniform)
       continue;
-    if (first && placement.tail.has_value() != first->tail.has_value())
-      return PlacedResults::none("only one of its operands has something behind all elements");
     if (first &&
         (canonical(placement).flat != canonical(*first).flat || canonical(placement).axes != canonical(*first).axes))
       return PlacedResults::none("its operands are divided differently: " + first->str() + ", and " + placement.str());
@@ -332,11 +338,9 @@ PlacedResults PlacementRules::applyFlat(Operation *local, Operation *whole, Arra
   };
   result.padding.clear();
   for (size_t dim = 0; dim < result.axes.size(); ++dim)
-    result.setPadding(dim, known([&](const ValuePlacement &operand) { return operand.paddingOf(dim); }));
+    result.setPadding(dim, known([&](const ValuePlacement &operand) { return behind(operand, dim); }));
   if (result.tail)
-    result.tail = known([](const ValuePlacement &operand) {
-                    return operand.tail && std::isnan(*operand.tail) ? std::nullopt : operand.tail;
-                  }).value_or(std::nan(""));
+    result.tail = known([](const ValuePlacement &operand) { return behind(operand, 0); }).value_or(std::nan(""));
   return {{result}, ""};
 }
 

@@ -111,7 +111,7 @@ module @pipeline attributes {
     plan.state %w key "w.0" trained|saved|weight init "fill(0)" : !plan.buffer<tensor<4xf32>>
     plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8> contracts [7628900882805972727, -5766653571812876508]
       hash "a6fca7519962dde40f81d5f03cab40835e3264ee3f3a38b3f50b7c2edceec6e2"
-    plan.kernel @zero registered "fill" config {value = 0.0} [#plan.arg<write, tensor<4xf32>>] cost 0.0, 16.0
+    plan.kernel @zero registered "fill" config {value = 0.0} [#plan.arg<write, tensor<4xf32>, align 64>] cost 0.0, 16.0
     plan.kernel @sum symbol "add" extent 4
       [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 4.0, 48.0
     plan.program @init_program timeline [0, 0] {
@@ -149,7 +149,7 @@ module @pipeline attributes {
       hash "a6fca7519962dde40f81d5f03cab40835e3264ee3f3a38b3f50b7c2edceec6e2"
     plan.kernel @sum symbol "add" extent 4
       [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 4.0, 48.0
-    plan.kernel @one registered "fill" config {value = 1.0} [#plan.arg<write, tensor<4xf32>>] cost 0.0, 16.0
+    plan.kernel @one registered "fill" config {value = 1.0} [#plan.arg<write, tensor<4xf32>, align 64>] cost 0.0, 16.0
     plan.program @init_program timeline [0, 0] {
       plan.segment "all" {
         plan.launch @one(%w) from "SelectKernels" : !plan.buffer<tensor<4xf32>> loc("model.w1")

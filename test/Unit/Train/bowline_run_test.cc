@@ -261,7 +261,7 @@ TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
   std::string bytes = ReadWholeFile(file);
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof(header));
-  for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\xff';
+  for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\x7f';  // 3.4e38
   WriteWholeFile(file, bytes);
   const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 9 --weights $D/s");
   EXPECT_EQ(outcome.exit_code, 4);

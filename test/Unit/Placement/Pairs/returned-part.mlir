@@ -1,0 +1,11 @@
+// The whole program, and a divided one.
+graph.func @f(%x: tensor<6x4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.name = "r"}) {
+  %r = graph.reduce sum %x dims [0] : (tensor<6x4xf32>) -> tensor<4xf32>
+  graph.return %r : tensor<4xf32>
+}
+// -----
+dist.mesh @mesh ["dp","tp"] [2,2]
+graph.func @f(%x: tensor<3x4xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}]>, graph.name = "x"}) -> (tensor<4xf32> {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>, graph.name = "r"}) {
+  %r = graph.reduce sum %x dims [0] : (tensor<3x4xf32>) -> tensor<4xf32>
+  graph.return %r : tensor<4xf32>
+}
