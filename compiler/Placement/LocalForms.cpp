@@ -199,7 +199,7 @@ static bool hasNoExtraClasses(const ValuePlacement &logits, RankedTensorType loc
   int64_t classes = graph::tensorType(logits.whole).getShape().back();
   int64_t all = local.getShape().back() * mesh.getSize(logits.axes.back());
   std::optional<double> padding = logits.paddingOf(logits.axes.size() - 1);
-  return all == classes || (padding && *padding <= -1e29);
+  return all == classes || (padding && *padding <= kAbsentLogit);
 }
 
 /// Whether the labels of the operation are counted from the first class of each rank's block.

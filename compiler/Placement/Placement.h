@@ -68,6 +68,9 @@ MeshAxes meshAxes(mlir::ArrayAttr names, dist::MeshOp mesh);
 void sortAxes(MeshAxes &axes);
 MeshAxes sortedAxes(llvm::ArrayRef<mlir::StringAttr> axes);
 
+/// Logits that are as low or lower have no weight in a sum of exponentials.
+inline constexpr double kAbsentLogit = -1e29;
+
 /// The one number that all elements of a constant are; none where it is no constant, or has several.
 std::optional<double> splatOf(mlir::Value value);
 

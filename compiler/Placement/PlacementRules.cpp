@@ -261,7 +261,10 @@ std::string PlacementRules::misfit(Operation *local, Operation *whole, const Fac
       };
       // A slice at the begin leaves out what lies behind the end.
       bool cutsEnd = isa<graph::SliceOp>(whole) && graph::tensorType(local->getResult(0)).getDimSize(dim) <= size;
-      if ((is(Kind::Blocked) || is(Kind::Exchanged)) && !cutsEnd)
+      // Tokens that no probability is left for are never drawn.
+      std::optional<double> behind = operands[number].paddingOf(dim);
+      bool isNeverDrawn = isa<graph::SampleTokensOp>(whole) && behind && *behind <= kAbsentLogit;
+      if ((is(Kind::Blocked) || is(Kind::Exchanged)) && !cutsEnd && !isNeverDrawn)
         return "it needs whole a dimension that has " + sizes;
       // Rows of a reshape stay rows only if they are outermost on both sides.
       if (isa<graph::ReshapeOp>(whole) && llvm::none_of(rule.results[0], [&](const auto &other) {

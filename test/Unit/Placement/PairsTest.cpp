@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <filesystem>
+
 #include "compiler/Placement/PlacementChecker.h"
 #include "compiler/Support/Registration.h"
 #include "gtest/gtest.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
-
-#include <filesystem>
 
 using namespace mlir;
 using namespace bowline;
@@ -22,7 +22,7 @@ namespace {
 
 std::vector<std::string> pairs() {
   std::vector<std::string> names;
-  for (const auto &file : std::filesystem::directory_iterator(BOWLINE_TEST_DIR "/Unit/Placement/Pairs"))
+  for (const auto& file : std::filesystem::directory_iterator(BOWLINE_TEST_DIR "/Unit/Placement/Pairs"))
     names.push_back(file.path().stem());
   std::sort(names.begin(), names.end());
   return names;
@@ -44,19 +44,18 @@ TEST_P(Pairs, AreToldApart) {
   auto whole = parseSourceString<ModuleOp>(first, &context), divided = parseSourceString<ModuleOp>(second, &context);
   ASSERT_TRUE(whole && divided);
   std::string error;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      error = diagnostic.str();
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic& diagnostic) {
+    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error) error = diagnostic.str();
     return success();
   });
   PlacementChecker checker(std::move(whole));
   EXPECT_EQ(succeeded(checker.check(*divided)), isRight(GetParam())) << error;
 }
 
-INSTANTIATE_TEST_SUITE_P(, Pairs, testing::ValuesIn(pairs()), [](const auto &info) {
+INSTANTIATE_TEST_SUITE_P(, Pairs, testing::ValuesIn(pairs()), [](const auto& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
 
-} // namespace
+}  // namespace
