@@ -1,7 +1,6 @@
-"""What a training plan takes of a rank's memory, in bytes: the formulas of docs/memory.md.
+"""How many bytes a rank needs for a training step: the formulas of docs/memory.md, which names their sources.
 
-The terms are those of the page, and of its sources: ZeRO is Rajbhandari et al. 2020, activations are Korthikanti et al.
-2022, microbatches in flight are Narayanan et al. 2021 and Qi et al. 2023.
+Nothing here asks the compiler. A rank's peak is a sum of terms, each of them a method of `Rank`.
 """
 
 import dataclasses
@@ -10,7 +9,7 @@ import math
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """A model of the Llama family."""
+    """A model of the family of Llama: SwiGLU, norms without means, keys that several heads may share, untied head."""
 
     hidden: int
     inner: int
@@ -21,197 +20,190 @@ class Shape:
 
     @property
     def keys(self):
+        """Elements of a token's keys, and of its values."""
         return self.hidden // self.heads * self.key_heads
 
     @property
     def table(self):
-        """Parameters of the embedding, and as many of the head."""
+        """Parameters of the embedding; the head has as many."""
         return self.vocabulary * self.hidden
 
     @property
-    def layer(self):
-        """Parameters of the matrices of one layer."""
+    def matrices(self):
+        """Parameters of one layer's matrices."""
         return 2 * self.hidden * (self.hidden + self.keys) + 3 * self.hidden * self.inner
-
-    @property
-    def parameters(self):
-        return 2 * self.table + self.layers * self.layer + (2 * self.layers + 1) * self.hidden
 
 
 @dataclasses.dataclass(frozen=True)
 class Strategy:
-    data: int = 1  # ranks that share the batch
-    zero: int = 0
-    zero_ranks: int = 1
-    tensor: int = 1
-    sequence: bool = False
-    stages: int = 1
-    chunks: int = 1  # stages of one rank
+    """What the flags of `bowline compile` say."""
+
+    data: int = 1  # ranks along dp
+    sharded: int = 1  # ranks along fsdp
+    tensor: int = 1  # ranks along tp
+    stages: int = 1  # ranks along pp
+    chunks: int = 1  # stages that one of these has
     schedule: str = "1f1b"
     microbatches: int = 1
+    sequence: bool = False  # --sequence-parallel
+    zero: int = 0
+    prefetch: int = 1
     recompute: str = "none"
     dtype: str = "f32"
-    prefetch: int = 1
-    tokens: int = 2048  # of one microbatch on the ranks of one part of the batch
+    tokens: int = 2048  # of a sequence; each part of a microbatch is one sequence
 
     @property
     def width(self):
         """Bytes of an element that products compute with."""
         return 4 if self.dtype == "f32" else 2
 
+    @property
+    def zero_ranks(self):
+        return self.sharded if self.sharded > 1 else self.data
+
     def split(self, layers):
-        """The layers of each stage, one of `--stages` after the other."""
+        """(begin, end) of the layers of each stage: as many in each, but for one."""
         count = self.stages * self.chunks
         ends = [layers * stage // count for stage in range(count + 1)]
         return list(zip(ends, ends[1:]))
 
-
-def in_flight(strategy, rank):
-    """Pairs of chunk and microbatch whose activations the rank holds at most (docs/schedules.md)."""
-    stages, chunks, batches = strategy.stages, strategy.chunks, strategy.microbatches
-    if stages == 1:
-        return 1
-    if strategy.schedule == "interleaved":  # Korthikanti et al. 2022, 4.2.3
-        return min(batches * chunks, stages * chunks + stages - 1 - 2 * rank)
-    if strategy.schedule in ("gpipe", "breadth_first"):
-        return batches * chunks
-    if strategy.schedule == "zb_h1":  # Qi et al. 2023: as the first rank of 1F1B
-        return min(batches, stages)
-    return min(batches, stages - rank)
+    def flags(self, shape):
+        """Arguments of bowline-compile behind the model."""
+        axes = {"pp": self.stages, "dp": self.data, "fsdp": self.sharded, "tp": self.tensor}
+        flags = ["--mode", "train", "--batch", self.data * self.sharded * self.microbatches, "--seq", self.tokens,
+                 "--mesh", ",".join(f"{axis}={ranks}" for axis, ranks in axes.items() if ranks > 1),
+                 "--microbatches", self.microbatches, "--recompute", self.recompute, "--dtype", self.dtype]
+        if self.sequence:
+            flags.append("--sequence-parallel")
+        if self.zero > 0:
+            flags += ["--zero", self.zero, "--zero-axis", "fsdp" if self.sharded > 1 else "dp"]
+        if self.zero == 3:
+            flags += ["--prefetch", self.prefetch]
+        if self.stages > 1:
+            stages = ",".join(f"[{begin}..{end - 1}]" if end - begin > 1 else f"[{begin}]"
+                              for begin, end in self.split(shape.layers))
+            chunks = f":{self.chunks}" if self.schedule in ("interleaved", "breadth_first") else ""
+            flags += ["--schedule", self.schedule + chunks, "--stages", stages]
+        return flags
 
 
 class Rank:
-    """The terms of one rank along the axis of the pipeline."""
+    """What one rank along the axis of the pipeline needs."""
 
     def __init__(self, shape, strategy, rank):
-        self.shape, self.strategy = shape, strategy
-        parts = [part for index, part in enumerate(strategy.split(shape.layers)) if self.owner(index) == rank]
-        self.layers = sum(end - begin for begin, end in parts)
-        self.has_embedding = any(begin == 0 for begin, _ in parts)
-        self.has_head = any(end == shape.layers for _, end in parts)
-        self.in_flight = in_flight(strategy, rank)
+        self.shape, self.strategy, self.rank = shape, strategy, rank
+        own = strategy.split(shape.layers)[rank::strategy.stages]
+        self.layers = sum(end - begin for begin, end in own)
+        self.has_embedding = own[0][0] == 0
+        self.has_head = own[-1][1] == shape.layers
+        # Elements of the residual stream, and of a matrix of the vocabulary and of the MLP.
         self.stream = strategy.tokens * shape.hidden // (strategy.tensor if strategy.sequence else 1)
-
-    def owner(self, stage):
-        return stage % self.strategy.stages
-
-    # Parameters of the rank before ZeRO: of matrices that products read rounded, and of what stays f32.
+        self.table = shape.table // strategy.tensor
+        self.largest_of_layer = shape.hidden * shape.inner // strategy.tensor
 
     @property
-    def table(self):
-        return self.shape.table // self.strategy.tensor
-
-    @property
-    def matrices(self):
-        return self.layers * self.shape.layer // self.strategy.tensor + self.has_head * self.table
-
-    @property
-    def others(self):
-        return self.has_embedding * self.table + 2 * self.layers * self.shape.hidden
+    def rounded(self):
+        """Parameters of which products read copies in bf16."""
+        return self.layers * self.shape.matrices // self.strategy.tensor + self.has_head * self.table
 
     @property
     def parameters(self):
-        return self.matrices + self.others
+        return self.rounded + self.has_embedding * self.table + 2 * self.layers * self.shape.hidden
 
-    @property
-    def largest(self):
-        """The largest parameter."""
-        matrix = self.shape.hidden * self.shape.inner // self.strategy.tensor
-        return max(matrix, self.table) if self.has_embedding or self.has_head else matrix
-
-    def held(self):
-        """Weights and the two moments of AdamW (Rajbhandari et al. 2020, section 3.1)."""
-        zero, ranks = self.strategy.zero, self.strategy.zero_ranks
+    def weights_and_moments(self):
+        zero, ranks, parameters = self.strategy.zero, self.strategy.zero_ranks, self.parameters
         if zero == 0:
-            return 12 * self.parameters
+            return 12 * parameters
         if zero == 3:
-            return 12 * self.parameters // ranks
+            return 12 * parameters // ranks
         if self.strategy.dtype == "f32":
-            return (4 + 8 / ranks) * self.parameters
-        return 2 * self.matrices + 4 * self.others + 12 * self.parameters / ranks
+            return 4 * parameters + 8 * parameters // ranks
+        return 2 * self.rounded + 4 * (parameters - self.rounded) + 12 * parameters // ranks
 
-    def rounded(self):
-        """Copies of weights in bf16 that stay between forward and backward; ZeRO holds or gathers these itself."""
-        return 0 if self.strategy.dtype == "f32" or self.strategy.zero > 0 else 2 * self.matrices
+    def copies(self):
+        """Copies in bf16 that stay from the forward to the backward pass. With ZeRO they are what is held or gathered;
+        stages of a pipeline round a matrix when they use it."""
+        strategy = self.strategy
+        return 2 * self.rounded if strategy.dtype == "bf16" and strategy.zero == 0 and strategy.stages == 1 else 0
 
     def gradients(self):
-        """Whole, or the shards of ZeRO: (at the begin of the backward pass, at its end)."""
+        """All of the rank's, as they are kept until the update."""
         zero, several = self.strategy.zero, self.strategy.microbatches > 1
         divided = zero >= 2 or (zero == 1 and not several)
-        size = 4 * self.parameters / (self.strategy.zero_ranks if divided else 1)
-        return (size if several else 0, size)
+        return 4 * self.parameters // (self.strategy.zero_ranks if divided else 1)
 
-    # Activations of one layer (Korthikanti et al. 2022, section 4, with SwiGLU, RMSNorm and grouped keys).
+    def in_flight(self):
+        """Pairs of a chunk and a microbatch whose activations are kept at one time, at most."""
+        stages, chunks, batches = self.strategy.stages, self.strategy.chunks, self.strategy.microbatches
+        if stages == 1:
+            return 1
+        return {"gpipe": batches, "breadth_first": batches * chunks,
+                "1f1b": min(batches, stages - self.rank), "zb_h1": min(batches, stages),
+                "interleaved": min(batches * chunks, stages * chunks + stages - 1 - 2 * self.rank),
+                }[self.strategy.schedule]
 
     def layer_activations(self, recompute):
-        shape, strategy = self.shape, self.strategy
-        tokens, tensor, size = strategy.tokens, strategy.tensor, strategy.width
-        streams = 2 * 4 * self.stream
-        norms = 2 * size * self.stream
-        projections = size * tokens * (2 * shape.hidden + 2 * shape.keys) // tensor
-        inner = size * tokens * shape.inner // tensor
-        if recompute == "none":
-            return streams + norms + projections + 3 * inner
-        # Selective; in bf16 only one norm is less.
-        return streams + (0 if size == 4 else norms // 2 + inner) + projections + 2 * inner
-
-    def backward_of_layer(self):
-        """Gradients of a layer's values."""
-        return 8 * self.stream + 3 * self.strategy.width * self.strategy.tokens * self.shape.inner // self.strategy.tensor
+        shape, size = self.shape, self.strategy.width
+        tokens = self.strategy.tokens / self.strategy.tensor
+        always = 8 * self.stream + size * tokens * (2 * shape.hidden + 2 * shape.keys + 2 * shape.inner)
+        return always + (size * (2 * self.stream + tokens * shape.inner) if recompute == "none" else 0)
 
     def activations(self):
-        """(what is kept for the backward pass, what is computed again at one time)."""
+        """(kept for the backward pass, of layers that are computed again at one time)."""
         chunk = self.layers / self.strategy.chunks
         if self.strategy.recompute != "full":
-            return self.in_flight * chunk * self.layer_activations(self.strategy.recompute), 0
-        layer = self.layer_activations("none")
+            return self.in_flight() * chunk * self.layer_activations(self.strategy.recompute), 0
         choices = []
-        for distance in range(1, math.ceil(chunk) + 1):
-            kept = self.in_flight * math.ceil(chunk / distance) * 4 * self.stream
-            choices.append((kept + distance * layer, kept, distance * layer))
-        return min(choices)[1:]
+        for distance in range(1, math.ceil(chunk / 2) + 1):
+            kept, again = math.ceil(chunk / distance) * 4 * self.stream, distance * self.layer_activations("none")
+            choices.append((self.in_flight() * kept, again))
+        return min(choices, key=sum)
 
     def loss(self):
-        """What is alive at the loss beside activations: gradients of the head, and logits."""
         if not self.has_head:
             return 0
-        shape, strategy = self.shape, self.strategy
-        wide = strategy.dtype == "f32"
-        gathered = strategy.width * self.table if strategy.zero == 3 else 0
-        logits = 0 if wide else 6 * strategy.tokens * shape.vocabulary // strategy.tensor
-        return (3 if wide else 1) * 4 * self.table + logits + gathered
+        tables, logits = (3, 0) if self.strategy.dtype == "f32" else (1, 6)
+        gathered = self.strategy.width * self.table if self.strategy.zero == 3 else 0
+        return tables * 4 * self.table + logits * self.strategy.tokens * self.shape.vocabulary // self.strategy.tensor + gathered
+
+    def gradients_of_activations(self):
+        """Of one layer."""
+        return 8 * self.stream + 3 * self.strategy.width * self.strategy.tokens * self.shape.inner // self.strategy.tensor
 
     def gathered(self):
-        """ZeRO 3: the matrices of a layer and those ahead of their use."""
         if self.strategy.zero < 3:
             return 0
-        shape, tensor = self.shape, self.strategy.tensor
-        return self.strategy.width * (shape.layer + self.strategy.prefetch * shape.hidden * shape.inner) // tensor
+        layer = self.shape.matrices // self.strategy.tensor
+        return self.strategy.width * (layer + self.strategy.prefetch * self.largest_of_layer)
 
-    def waiting(self):
-        """Gradients that wait to be scattered, and the one that is computed."""
-        one = 4 * self.shape.hidden * self.shape.inner // self.strategy.tensor
-        if self.strategy.zero == 0 or (self.strategy.zero == 1 and self.strategy.microbatches > 1):
-            return one
-        return (1 if self.strategy.zero == 3 else 2) * 4 * self.largest + one
+    def passing_gradients(self, largest):
+        """The one that is computed, and those that wait to be scattered, of which `largest` is the largest."""
+        zero = self.strategy.zero
+        if zero == 0 or (zero == 1 and self.strategy.microbatches > 1):
+            return 4 * self.largest_of_layer
+        return (1 if zero == 3 else 2) * 4 * largest + 4 * self.largest_of_layer
 
-    def terms(self):
-        begin, end = self.gradients()
+    def peaks(self):
+        """(at the begin of the last backward pass, at its end)."""
+        several, zero = self.strategy.microbatches > 1, self.strategy.zero
         kept, again = self.activations()
-        backward = self.backward_of_layer()
-        full = self.strategy.recompute == "full"
-        at_begin = kept + begin + self.rounded() + max(
-            self.loss(), again + backward + self.gathered() + (self.waiting() if full or self.strategy.zero == 0 else 0))
-        several = self.strategy.microbatches > 1
-        at_end = end + (self.rounded() + kept if several else 0)
-        return {"held": self.held(), "kept": kept, "again": again, "begin": at_begin, "end": at_end,
-                "gradients": begin, "loss": self.loss(), "backward": backward, "gathered": self.gathered(), "waiting": self.waiting()}
+        layer = again + self.gradients_of_activations() + self.gathered()
+        table = self.table if self.has_embedding or self.has_head else 0
+        begin = layer
+        if again > 0 or zero == 0:  # else gradients that wait take the place of activations that are over
+            begin += self.passing_gradients(max(table, self.largest_of_layer))
+        begin = kept + self.copies() + max(self.loss(), begin)
+        if several:
+            begin += self.gradients()
+        end = layer + self.passing_gradients(self.largest_of_layer)
+        if several:  # others are in flight
+            end = kept + self.copies() + max(end, 4 * self.table if self.has_embedding else 0)
+        return begin, end + self.gradients()
 
     def peak(self):
-        terms = self.terms()
-        return terms["held"] + max(terms["begin"], terms["end"])
+        return self.weights_and_moments() + max(self.peaks())
 
 
 def predicted(shape, strategy):
-    """Bytes of the arena: those of the rank that needs the most."""
+    """Bytes of the rank that needs the most."""
     return max(Rank(shape, strategy, rank).peak() for rank in range(strategy.stages))
