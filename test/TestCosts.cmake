@@ -4,7 +4,7 @@ set(BOWLINE_TEST_COSTS
   recompute 200 parallel-training-test 190 run-card 180 codegen-columns-test 145 kernels-test 130 cuda-stand-in-plans 120
   processes 100 codegen-transpose-test 90 random-strategies 90 cuda-plans 90 compile-flags 75 nccl-plans 70
   codegen-ops-test 60 baselines 57 gloo-processes-test 57 checkpoint-strategy-test 51 lit 43 cuda-kernels-test 42
-  doc-examples 38 cudnn-graphs-test 38 translate-roundtrip 36 packing 31 equivalence-test 31 advice-test 15 gloo-test 31 serve-plan-test 15)
+  doc-examples 38 cudnn-graphs-test 38 translate-roundtrip 36 packing 31 equivalence-test 31 memory 25 advice-test 15 gloo-test 31 serve-plan-test 15)
 
 # bowline_set_test_cost(name): to be called where the test is added, for ctest knows it there alone.
 function(bowline_set_test_cost name)

@@ -33,6 +33,7 @@ STRATEGIES = {
     "zero 1 selective": Strategy(data=64, zero=1, **SELECTIVE),
     "zero 1 full": Strategy(data=64, zero=1, **FULL),
     "zero 1 full, 4 microbatches": Strategy(data=64, zero=1, microbatches=4, **FULL),
+    "zero 2 bf16": Strategy(data=64, zero=2, **BF16),
     "zero 2, 4 microbatches": Strategy(data=64, zero=2, microbatches=4, **BF16),
     "zero 2 f32 full, 4 microbatches": Strategy(data=64, zero=2, microbatches=4, recompute="full"),
     "zero 3 f32": Strategy(data=64, zero=3),
@@ -67,8 +68,8 @@ STRATEGIES = {
 
 # Of each kind one; make check-nightly takes all strategies for all shapes.
 QUICK = [("7B", name) for name in (
-    "dp f32", "zero 1 bf16", "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full", "tp f32",
-    "tp bf16", "pp 4", "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
+    "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full", "tp f32", "tp bf16", "pp 4",
+    "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
 
 # How far plans are from formulas.
 BOUND = 0.10
@@ -76,6 +77,7 @@ BOUND = 0.10
 # Plans that need more, as docs/memory.md says under "Where plans need more", and how many times the formula: no more than
 # today. Who mends one deletes its line.
 KNOWN = {
+    "dp, sp zero 1": {"7B": 1.24},
 }
 
 
