@@ -185,13 +185,11 @@ class Rank:
 
     def peaks(self):
         """(at the begin of the last backward pass, at its end)."""
-        several, zero = self.strategy.microbatches > 1, self.strategy.zero
+        several = self.strategy.microbatches > 1
         kept, again = self.activations()
         layer = again + self.gradients_of_activations() + self.gathered()
         table = self.table if self.has_embedding or self.has_head else 0
-        begin = layer
-        if again > 0 or zero == 0:  # else gradients that wait take the place of activations that are over
-            begin += self.passing_gradients(max(table, self.largest_of_layer))
+        begin = layer + self.passing_gradients(max(table, self.largest_of_layer))
         begin = kept + self.copies() + max(self.loss(), begin)
         if several:
             begin += self.gradients()

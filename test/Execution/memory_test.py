@@ -74,16 +74,32 @@ QUICK = [("7B", name) for name in (
 # How far plans are from formulas.
 BOUND = 0.10
 
-# Plans that need more, as docs/memory.md says under "Where plans need more", and how many times the formula: no more than
-# today. Who mends one deletes its line.
+# Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the formula,
+# no more than today. Who mends one lowers its bounds or deletes them.
 KNOWN = {
-    "dp, sp zero 1": {"7B": 1.24},
+    "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.28, "175B": 1.27, "405B": 1.33},
+    "zero 3 full, 4 microbatches": {"175B": 1.12},
+    "dp, sp zero 1": {"7B": 1.22, "13B": 1.19, "70B": 1.13},
+    "dp, sp zero 1 full": {"7B": 1.27, "13B": 1.20},
+    "dp, sp zero 3 full": {"7B": 1.50, "13B": 1.36, "70B": 1.12},
+    "pp 16 full": {"7B": 1.11},
+    "pp 8 interleaved full": {"7B": 1.12},
+    "pp 4, dp zero 3 full": {"7B": 1.11, "13B": 1.13, "175B": 1.12},
+    "pp 8 zb_h1": {"7B": 1.45, "13B": 1.38, "70B": 1.25, "175B": 1.19, "405B": 1.14},
+    "pp 8, sp full": {"7B": 1.73, "13B": 1.62, "70B": 1.40, "175B": 1.30, "405B": 1.14},
+    "pp 8, dp, sp zero 1": {"7B": 1.45, "13B": 1.42, "70B": 1.35, "175B": 1.30, "405B": 1.25},
 }
 
 
-def times(shape, name):
+def most(shape, name, strategy):
     """How many times the formula a plan may need."""
-    return KNOWN.get(name, {}).get(shape, 1 + BOUND)
+    known = KNOWN.get(name, {}).get(shape)
+    if known:
+        return known
+    # The formula knows all terms of these.
+    is_plain = strategy.stages == 1 and not strategy.sequence and (
+        strategy.recompute == "none" or (strategy.recompute == "full" and strategy.zero < 3))
+    return 1.03 if shape == "7B" and is_plain else 1 + BOUND
 
 
 def parameters(shape, strategy):
@@ -108,7 +124,7 @@ class Memory(tools.ToolTest):
         arena, formula = self.arena(SHAPES[shape], strategy), predicted(SHAPES[shape], strategy)
         print(f"{shape} {name}: {arena / GIB:.2f} GiB, formula {formula / GIB:.2f}, {100 * (arena / formula - 1):+.1f} %",
               flush=True)
-        self.assertLessEqual(arena, times(shape, name) * formula)
+        self.assertLessEqual(arena, most(shape, name, strategy) * formula)
         self.assertGreaterEqual(arena, (1 - BOUND) * formula)
         return arena
 
