@@ -68,8 +68,8 @@ STRATEGIES = {
 
 # Of each kind one; make check-nightly takes all strategies for all shapes.
 QUICK = [("7B", name) for name in (
-    "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full", "tp f32", "tp bf16", "pp 4",
-    "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
+    "dp f32", "zero 1 bf16", "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full", "tp f32",
+    "tp bf16", "pp 4", "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
 
 # How far plans are from formulas.
 BOUND = 0.10
@@ -78,7 +78,7 @@ BOUND = 0.10
 # no more than today. Who mends one lowers its bounds or deletes them.
 KNOWN = {
     "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.28, "175B": 1.27, "405B": 1.33},
-    "zero 3 full, 4 microbatches": {"175B": 1.12},
+    "zero 3 full, 4 microbatches": {"175B": 1.12, "405B": 1.17},
     "dp, sp zero 1": {"7B": 1.22, "13B": 1.19, "70B": 1.13},
     "dp, sp zero 1 full": {"7B": 1.27, "13B": 1.20},
     "dp, sp zero 3 full": {"7B": 1.50, "13B": 1.36, "70B": 1.12},
