@@ -111,6 +111,7 @@ class Rank:
         return self.rounded + self.has_embedding * self.table + 2 * self.layers * self.shape.hidden
 
     def weights_and_moments(self):
+        """Rajbhandari et al. 2020 (ZeRO), section 3.1; decision 0050 for bf16."""
         zero, ranks, parameters = self.strategy.zero, self.strategy.zero_ranks, self.parameters
         if zero == 0:
             return 12 * parameters
@@ -127,13 +128,15 @@ class Rank:
         return 2 * self.rounded if strategy.dtype == "bf16" and strategy.zero == 0 and strategy.stages == 1 else 0
 
     def gradients(self):
-        """All of the rank's, as they are kept until the update."""
+        """All of the rank's, as they are kept until the update: Rajbhandari et al. 2020, section 5."""
         zero, several = self.strategy.zero, self.strategy.microbatches > 1
         divided = zero >= 2 or (zero == 1 and not several)
         return 4 * self.parameters // (self.strategy.zero_ranks if divided else 1)
 
     def in_flight(self):
-        """Pairs of a chunk and a microbatch whose activations are kept at one time, at most."""
+        """Pairs of a chunk and a microbatch whose activations are kept at one time, at most: Huang et al. 2019 (GPipe),
+        Lamy-Poirier 2023 (breadth-first), Narayanan et al. 2021 (1F1B), Qi et al. 2023 (ZB-H1), Korthikanti et al. 2022,
+        section 4.2.3 (interleaved)."""
         stages, chunks, batches = self.strategy.stages, self.strategy.chunks, self.strategy.microbatches
         if stages == 1:
             return 1
@@ -143,13 +146,14 @@ class Rank:
                 }[self.strategy.schedule]
 
     def layer_activations(self, recompute):
+        """Korthikanti et al. 2022, section 4, for SwiGLU and attention that stores no probabilities."""
         shape, size = self.shape, self.strategy.width
         tokens = self.strategy.tokens / self.strategy.tensor
         always = 8 * self.stream + size * tokens * (2 * shape.hidden + 2 * shape.keys + 2 * shape.inner)
         return always + (size * (2 * self.stream + tokens * shape.inner) if recompute == "none" else 0)
 
     def activations(self):
-        """(kept for the backward pass, of layers that are computed again at one time)."""
+        """(kept for the backward pass, of layers that are computed again at one time): Chen et al. 2016 for `full`."""
         chunk = self.layers / self.strategy.chunks
         if self.strategy.recompute != "full":
             return self.in_flight() * chunk * self.layer_activations(self.strategy.recompute), 0
@@ -160,24 +164,30 @@ class Rank:
         return min(choices, key=sum)
 
     def loss(self):
+        """Beside activations, on the rank that has the head: decision 0025."""
         if not self.has_head:
             return 0
-        tables, logits = (3, 0) if self.strategy.dtype == "f32" else (1, 6)
-        gathered = self.strategy.width * self.table if self.strategy.zero == 3 else 0
-        return tables * 4 * self.table + logits * self.strategy.tokens * self.shape.vocabulary // self.strategy.tensor + gathered
+        strategy = self.strategy
+        gathered = strategy.width * self.table if strategy.zero == 3 else 0
+        if strategy.dtype == "f32":  # the gradient of the head, and those of two tiles
+            return 3 * 4 * self.table + gathered
+        return 4 * self.table + 6 * strategy.tokens * self.shape.vocabulary // strategy.tensor + gathered
 
     def gradients_of_activations(self):
         """Of one layer."""
-        return 8 * self.stream + 3 * self.strategy.width * self.strategy.tokens * self.shape.inner // self.strategy.tensor
+        inner = self.strategy.tokens * self.shape.inner // self.strategy.tensor
+        return 8 * self.stream + 3 * self.strategy.width * inner
 
     def gathered(self):
+        """Matrices of a layer, and those ahead of their use: Rajbhandari et al. 2020, section 7."""
         if self.strategy.zero < 3:
             return 0
         layer = self.shape.matrices // self.strategy.tensor
         return self.strategy.width * (layer + self.strategy.prefetch * self.largest_of_layer)
 
     def passing_gradients(self, largest):
-        """The one that is computed, and those that wait to be scattered, of which `largest` is the largest."""
+        """The one that is computed, and those that wait to be scattered, of which `largest` is the largest: the bound of
+        SegmentSchedule.h."""
         zero = self.strategy.zero
         if zero == 0 or (zero == 1 and self.strategy.microbatches > 1):
             return 4 * self.largest_of_layer

@@ -58,8 +58,8 @@ STRATEGIES = {
     "pp 8 gpipe full": Strategy(stages=8, schedule="gpipe", microbatches=8, **FULL),
     "pp 4 interleaved": Strategy(stages=4, schedule="interleaved", chunks=2, microbatches=8, **BF16),
     "pp 8 interleaved full": Strategy(stages=8, schedule="interleaved", chunks=2, microbatches=16, **FULL),
-    "pp 4, dp breadth-first zero 2": Strategy(stages=4, data=8, schedule="breadth_first", chunks=2, zero=2, microbatches=8,
-                                              **BF16),
+    "pp 4, dp breadth-first zero 2": Strategy(stages=4, data=8, schedule="breadth_first", chunks=2, zero=2,
+                                              microbatches=8, **BF16),
     "pp 4, dp zero 3 full": Strategy(stages=4, data=8, zero=3, microbatches=4, **FULL),
     "pp 8 zb_h1": Strategy(stages=8, schedule="zb_h1", microbatches=16, **BF16),
     "pp 8, sp full": Strategy(stages=8, microbatches=16, **SEQUENCE, **FULL),
@@ -68,14 +68,14 @@ STRATEGIES = {
 
 # Of each kind one; make check-nightly takes all strategies for all shapes.
 QUICK = [("7B", name) for name in (
-    "dp f32", "zero 1 bf16", "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full", "tp f32",
-    "tp bf16", "pp 4", "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
+    "dp f32", "zero 1 bf16", "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full",
+    "tp f32", "tp bf16", "pp 4", "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
 
 # How far plans are from formulas.
 BOUND = 0.10
 
-# Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the formula,
-# no more than today. Who mends one lowers its bounds or deletes them.
+# Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the
+# formula, no more than today. Who mends one lowers its bounds or deletes them.
 KNOWN = {
     "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.28, "175B": 1.27, "405B": 1.33},
     "zero 3 full, 4 microbatches": {"175B": 1.12, "405B": 1.17},
@@ -122,8 +122,8 @@ class Memory(tools.ToolTest):
 
     def compare(self, shape, name, strategy):
         arena, formula = self.arena(SHAPES[shape], strategy), predicted(SHAPES[shape], strategy)
-        print(f"{shape} {name}: {arena / GIB:.2f} GiB, formula {formula / GIB:.2f}, {100 * (arena / formula - 1):+.1f} %",
-              flush=True)
+        print(f"{shape} {name}: {arena / GIB:.2f} GiB, formula {formula / GIB:.2f}, "
+              f"{100 * (arena / formula - 1):+.1f} %", flush=True)
         self.assertLessEqual(arena, most(shape, name, strategy) * formula)
         self.assertGreaterEqual(arena, (1 - BOUND) * formula)
         return arena
@@ -141,14 +141,14 @@ class Memory(tools.ToolTest):
                     self.compare_types(SHAPES[shape], strategy, wide, narrow)
 
     def compare_types(self, shape, strategy, wide, narrow):
-        """bf16 takes at most two bytes more for each parameter, and less where activations or gathered weights prevail."""
+        """bf16 takes two bytes more a parameter at most, and less where activations or gathered weights prevail."""
         self.assertLessEqual(narrow, wide + 2 * parameters(shape, strategy))
         if predicted(shape, dataclasses.replace(strategy, dtype="bf16")) < 0.97 * predicted(shape, strategy):
             self.assertLess(narrow, wide)
 
     def test_gathers_stay_ahead_by_what_they_are_told(self):
         for dtype in ("f32", "bf16") if tools.NIGHTLY else ("bf16",):
-            strategies = [dataclasses.replace(STRATEGIES["zero 3 bf16"], dtype=dtype, prefetch=ahead) for ahead in (0, 2)]
+            strategies = [dataclasses.replace(STRATEGIES[f"zero 3 {dtype}"], prefetch=ahead) for ahead in (0, 2)]
             none, two = (self.compare("7B", f"zero 3 {dtype}, prefetch {each.prefetch}", each) for each in strategies)
             # No more than two matrices wait for their use.
             shape = SHAPES["7B"]
