@@ -135,8 +135,8 @@ class Rank:
 
     def in_flight(self):
         """Pairs of a chunk and a microbatch whose activations are kept at one time, at most: Huang et al. 2019 (GPipe),
-        Lamy-Poirier 2023 (breadth-first), Narayanan et al. 2021 (1F1B), Qi et al. 2023 (ZB-H1), Korthikanti et al. 2022,
-        section 4.2.3 (interleaved)."""
+        Lamy-Poirier 2023 (breadth-first), Narayanan et al. 2021 (1F1B), Qi et al. 2023 (ZB-H1), Korthikanti et al.
+        2022, section 4.2.3 (interleaved)."""
         stages, chunks, batches = self.strategy.stages, self.strategy.chunks, self.strategy.microbatches
         if stages == 1:
             return 1
@@ -186,8 +186,8 @@ class Rank:
         return self.strategy.width * (layer + self.strategy.prefetch * self.largest_of_layer)
 
     def passing_gradients(self, largest):
-        """The one that is computed, and those that wait to be scattered, of which `largest` is the largest: the bound of
-        SegmentSchedule.h."""
+        """The one that is computed, and those that wait to be scattered, of which `largest` is the largest: the bound
+        of SegmentSchedule.h."""
         zero = self.strategy.zero
         if zero == 0 or (zero == 1 and self.strategy.microbatches > 1):
             return 4 * self.largest_of_layer
