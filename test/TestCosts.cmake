@@ -5,7 +5,7 @@ set(BOWLINE_TEST_COSTS
   parallel-training-test 65 nccl-plans 65 baselines 61 recompute 55 compile-flags 42 random-strategies 38 packing 33
   lit 32 checkpoint-strategy-test 32 translate-roundtrip 30 serve-plan-test 30 resume 28 bad-input 25
   codegen-transpose-test 25 compiled-model-test 25 data 24 strategy-file 23 codegen-ops-test 22 cudnn-graphs-test 22
-  memory 22 determinism 22 equivalence-test 21 precision 20 advice-test 19 week 19 codegen-columns-test 17
+  memory 25 placement-test 16 determinism 22 equivalence-test 21 precision 20 advice-test 19 week 19 codegen-columns-test 17
   deleted-waits 16 gloo-processes-test 15 target-levels 15 gguf 15 scale 14 arena 14 serve-model 14 serve-ranks 14
   cuda-stand-in-kernels-test 14 sharding-test 13 spawn-test 13)
 

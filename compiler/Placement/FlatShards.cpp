@@ -41,9 +41,13 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
         found.push_back(placement);
     } else if (auto pad = dyn_cast<graph::PadOp>(op);
                pad && from.getRank() == 1 && pad.getLow()[0] == 0 && (isUndivided || all.getRank() == 1)) {
-      bool hasMore = placement.tail ||
-                     (!placement.flat && from.getDimSize(0) * rules.ranksAlong(placement.axes[0]) != all.getDimSize(0));
-      if (hasMore) // which need not be zero
+      // Zeros stand behind a block, not behind what may lie there already.
+      int64_t block =
+          all.getRank() == 1
+              ? static_cast<int64_t>(llvm::divideCeil(all.getDimSize(0), rules.ranksAlong(placement.axes[0])))
+              : from.getDimSize(0);
+      bool hasMore = placement.tail || (!placement.flat && from.getDimSize(0) != block);
+      if (hasMore)
         continue;
       if (!placement.flat)
         placement.flat.emplace();

@@ -1,109 +1,158 @@
 #!/usr/bin/env python3
-"""Arenas of a large model's training plans are what docs/memory.md says that each strategy takes."""
+"""Arenas of large models' training plans are what the formulas of docs/memory.md say, under strategies of all kinds."""
 
+import dataclasses
 import json
 
 import tools
-
-# The shape of Llama 2 7B (Touvron et al., 2023).
-HIDDEN, INNER, LAYERS, VOCABULARY = 4096, 11008, 32, 32000
-CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN,
-          "intermediate_size": INNER, "num_hidden_layers": LAYERS, "num_attention_heads": 32,
-          "num_key_value_heads": 32, "vocab_size": VOCABULARY, "max_position_embeddings": 4096, "hidden_act": "silu",
-          "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2}
-
-RANKS, TOKENS = 64, 2048  # tokens of one rank
-
-TABLE = VOCABULARY * HIDDEN
-MATRICES = 4 * HIDDEN * HIDDEN + 3 * HIDDEN * INNER  # of one layer
-NORMS = (2 * LAYERS + 1) * HIDDEN
-PARAMETERS = 2 * TABLE + LAYERS * MATRICES + NORMS
-
-# Workspace of products, masks, tables of angles and what packing leaves over.
-MORE, LESS = 1.03, 0.85
+from memory_formula import Rank, Shape, Strategy, predicted
 
 GIB = 1 << 30
 
+# Llama 2 7B and 13B (Touvron et al., 2023) and Llama 3.1 405B (Grattafiori et al., 2024), Llama 2 70B, and a model with
+# the width, depth and vocabulary of GPT-3 175B (Brown et al., 2020) that has as many parameters with three matrices in
+# an MLP.
+SHAPES = {
+    "7B": Shape(hidden=4096, inner=11008, layers=32, heads=32, key_heads=32, vocabulary=32000),
+    "13B": Shape(hidden=5120, inner=13824, layers=40, heads=40, key_heads=40, vocabulary=32000),
+    "70B": Shape(hidden=8192, inner=28672, layers=80, heads=64, key_heads=8, vocabulary=32000),
+    "175B": Shape(hidden=12288, inner=32768, layers=96, heads=96, key_heads=96, vocabulary=50304),
+    "405B": Shape(hidden=16384, inner=53248, layers=126, heads=128, key_heads=8, vocabulary=128256),
+}
 
-def held(zero, wide):
-    """Weights, gradients and the two moments of AdamW between steps, in bytes."""
-    if zero == 0:
-        return 16 * PARAMETERS
-    if zero == 3:
-        return 12 * PARAMETERS // RANKS
-    # Gradients are scattered as soon as they are there. In bf16 the matrices are rounded copies and shards.
-    whole = 4 * PARAMETERS if wide else 2 * (PARAMETERS - TABLE - NORMS) + 4 * (TABLE + NORMS)
-    return whole + (8 if wide else 12) * PARAMETERS // RANKS
+BF16 = {"dtype": "bf16"}
+FULL = {"dtype": "bf16", "recompute": "full"}
+SELECTIVE = {"dtype": "bf16", "recompute": "selective"}
+SEQUENCE = {"tensor": 8, "sequence": True}
+
+STRATEGIES = {
+    "dp f32": Strategy(data=8),
+    "dp bf16": Strategy(data=8, **BF16),
+    "zero 1 f32": Strategy(data=64, zero=1),
+    "zero 1 bf16": Strategy(data=64, zero=1, **BF16),
+    "zero 1 selective": Strategy(data=64, zero=1, **SELECTIVE),
+    "zero 1 full": Strategy(data=64, zero=1, **FULL),
+    "zero 1 full, 4 microbatches": Strategy(data=64, zero=1, microbatches=4, **FULL),
+    "zero 2 bf16": Strategy(data=64, zero=2, **BF16),
+    "zero 2, 4 microbatches": Strategy(data=64, zero=2, microbatches=4, **BF16),
+    "zero 2 f32 full, 4 microbatches": Strategy(data=64, zero=2, microbatches=4, recompute="full"),
+    "zero 3 f32": Strategy(data=64, zero=3),
+    "zero 3 bf16": Strategy(data=64, zero=3, **BF16),
+    "zero 3 selective": Strategy(data=64, zero=3, **SELECTIVE),
+    "zero 3 full": Strategy(data=64, zero=3, **FULL),
+    "zero 3 full, 4 microbatches": Strategy(data=64, zero=3, microbatches=4, **FULL),
+    "dp, fsdp zero 3 full": Strategy(data=2, sharded=32, zero=3, **FULL),
+    "tp f32": Strategy(tensor=8),
+    "tp bf16": Strategy(tensor=8, **BF16),
+    "tp bf16, 4 microbatches": Strategy(tensor=8, microbatches=4, **BF16),
+    "sp f32": Strategy(**SEQUENCE),
+    "sp bf16": Strategy(**SEQUENCE, **BF16),
+    "dp, sp zero 1": Strategy(data=8, zero=1, **SEQUENCE, **BF16),
+    "dp, sp zero 1 full": Strategy(data=8, zero=1, **SEQUENCE, **FULL),
+    "dp, sp zero 3 full": Strategy(data=8, zero=3, **SEQUENCE, **FULL),
+    "pp 4": Strategy(stages=4, microbatches=8, **BF16),
+    "pp 8 selective": Strategy(stages=8, microbatches=16, **SELECTIVE),
+    "pp 16 f32": Strategy(stages=16, microbatches=16),
+    "pp 16 full": Strategy(stages=16, microbatches=16, **FULL),
+    "pp 8 gpipe f32": Strategy(stages=8, schedule="gpipe", microbatches=8),
+    "pp 8 gpipe full": Strategy(stages=8, schedule="gpipe", microbatches=8, **FULL),
+    "pp 4 interleaved": Strategy(stages=4, schedule="interleaved", chunks=2, microbatches=8, **BF16),
+    "pp 8 interleaved full": Strategy(stages=8, schedule="interleaved", chunks=2, microbatches=16, **FULL),
+    "pp 4, dp breadth-first zero 2": Strategy(stages=4, data=8, schedule="breadth_first", chunks=2, zero=2,
+                                              microbatches=8, **BF16),
+    "pp 4, dp zero 3 full": Strategy(stages=4, data=8, zero=3, microbatches=4, **FULL),
+    "pp 8 zb_h1": Strategy(stages=8, schedule="zb_h1", microbatches=16, **BF16),
+    "pp 8, sp full": Strategy(stages=8, microbatches=16, **SEQUENCE, **FULL),
+    "pp 8, dp, sp zero 1": Strategy(stages=8, data=8, zero=1, microbatches=16, **SEQUENCE, **BF16),
+}
+
+# Of each kind one; make check-nightly takes all strategies for all shapes.
+QUICK = [("7B", name) for name in (
+    "dp f32", "zero 1 bf16", "zero 1 full", "zero 2, 4 microbatches", "zero 3 f32", "zero 3 bf16", "zero 3 full",
+    "tp f32", "tp bf16", "pp 4", "pp 8 gpipe full", "dp, sp zero 1")] + [("70B", "dp, fsdp zero 3 full")]
+
+# How far plans are from formulas.
+BOUND = 0.10
+
+# Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the
+# formula, no more than today. Who mends one lowers its bounds or deletes them.
+KNOWN = {
+    "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.28, "175B": 1.27, "405B": 1.33},
+    "zero 3 full, 4 microbatches": {"175B": 1.12, "405B": 1.17},
+    "dp, sp zero 1": {"7B": 1.22, "13B": 1.19, "70B": 1.13},
+    "dp, sp zero 1 full": {"7B": 1.27, "13B": 1.20},
+    "dp, sp zero 3 full": {"7B": 1.50, "13B": 1.36, "70B": 1.12},
+    "pp 16 full": {"7B": 1.11},
+    "pp 8 interleaved full": {"7B": 1.12},
+    "pp 4, dp zero 3 full": {"7B": 1.11, "13B": 1.13, "175B": 1.12},
+    "pp 8 zb_h1": {"7B": 1.45, "13B": 1.38, "70B": 1.25, "175B": 1.19, "405B": 1.14},
+    "pp 8, sp full": {"7B": 1.73, "13B": 1.62, "70B": 1.40, "175B": 1.30, "405B": 1.14},
+    "pp 8, dp, sp zero 1": {"7B": 1.45, "13B": 1.42, "70B": 1.35, "175B": 1.30, "405B": 1.25},
+}
 
 
-def activations(recompute, wide):
-    """What one layer keeps for its backward pass, in bytes."""
-    size = 4 if wide else 2
-    stream = 2 * 4 * TOKENS * HIDDEN  # the residual stream in front of both blocks
-    if recompute == "full":
-        return stream // 2
-    products = size * TOKENS * (4 * HIDDEN + 2 * INNER)  # queries, keys, values, attention, both inner products
-    cheap = size * TOKENS * (2 * HIDDEN + INNER)  # both norms and SwiGLU
-    if recompute == "selective":
-        return stream + products + (0 if wide else cheap - size * TOKENS * HIDDEN)
-    return stream + products + cheap
+def most(shape, name, strategy):
+    """How many times the formula a plan may need."""
+    known = KNOWN.get(name, {}).get(shape)
+    if known:
+        return known
+    # The formula knows all terms of these.
+    is_plain = strategy.stages == 1 and not strategy.sequence and (
+        strategy.recompute == "none" or (strategy.recompute == "full" and strategy.zero < 3))
+    return 1.03 if shape == "7B" and is_plain else 1 + BOUND
 
 
-def predicted(zero, recompute, wide, prefetch):
-    size = 4 if wide else 2
-    kept = LAYERS * activations(recompute, wide)
-    # The head has its gradient, in f32 also those of three tiles of the loss; in bf16 the loss is one tile.
-    loss = (3 * 4 * TABLE if wide else 4 * TABLE + 6 * TOKENS * VOCABULARY) + (size * TABLE if zero == 3 else 0)
-    # A layer with the gradients of its values, the matrices that are gathered, and gradients that wait to be scattered:
-    # with ZeRO 3 fewer, as the gathers behind them are waited for.
-    layer = 2 * activations("none", wide) if recompute == "full" else 0
-    gathered = size * (MATRICES + prefetch * HIDDEN * INNER) if zero == 3 else 0
-    waiting = (1 if zero == 3 else 2) * 4 * TABLE + 4 * HIDDEN * INNER if zero > 0 else 0
-    return held(zero, wide) + kept + max(loss, layer + gathered + waiting if recompute == "full" else 0)
+def parameters(shape, strategy):
+    """Of the rank that has the most."""
+    return max(Rank(shape, strategy, rank).parameters for rank in range(strategy.stages))
 
 
 class Memory(tools.ToolTest):
-    def arena(self, *flags):
+    def arena(self, shape, strategy):
         model, plan = self.folder / "llama", self.folder / "x.plan"
         model.mkdir(exist_ok=True)
-        (model / "config.json").write_text(json.dumps(CONFIG))
-        tools.succeed("bowline-compile", model, "--mode", "train", "--batch", RANKS, "--seq", TOKENS, "--mesh",
-                      f"dp={RANKS}", *flags, *tools.ONE_THREAD, "--no-codegen", "-o", plan)
+        (model / "config.json").write_text(json.dumps({
+            "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": shape.hidden,
+            "intermediate_size": shape.inner, "num_hidden_layers": shape.layers, "num_attention_heads": shape.heads,
+            "num_key_value_heads": shape.key_heads, "vocab_size": shape.vocabulary, "max_position_embeddings": 4096,
+            "hidden_act": "silu", "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "bos_token_id": 1,
+            "eos_token_id": 2}))
+        tools.succeed("bowline-compile", model, *strategy.flags(shape), *tools.ONE_THREAD, "--no-codegen", "-o", plan)
         return json.loads(tools.succeed("bowline-inspect", plan, "--json"))["header"]["arena_bytes"]
 
-    def compare(self, zero, recompute, dtype, prefetch=1):
-        flags = ["--zero", zero, "--recompute", recompute, "--dtype", dtype]
-        if zero == 3:
-            flags += ["--prefetch", prefetch]
-        with self.subTest(zero=zero, recompute=recompute, dtype=dtype, prefetch=prefetch):
-            arena, formula = self.arena(*flags), predicted(zero, recompute, dtype == "f32", prefetch)
-            print(f"zero {zero} {recompute} {dtype} prefetch {prefetch}: {arena / GIB:.2f} of {formula / GIB:.2f} GiB")
-            self.assertLessEqual(arena, MORE * formula)
-            self.assertGreaterEqual(arena, LESS * formula)
-            return arena
+    def compare(self, shape, name, strategy):
+        arena, formula = self.arena(SHAPES[shape], strategy), predicted(SHAPES[shape], strategy)
+        print(f"{shape} {name}: {arena / GIB:.2f} GiB, formula {formula / GIB:.2f}, "
+              f"{100 * (arena / formula - 1):+.1f} %", flush=True)
+        self.assertLessEqual(arena, most(shape, name, strategy) * formula)
+        self.assertGreaterEqual(arena, (1 - BOUND) * formula)
+        return arena
 
-    def test_parameters_are_gathered_a_layer_at_a_time(self):
-        for dtype in ("f32", "bf16"):
-            ahead = [self.compare(3, "none", dtype, prefetch) for prefetch in (0, 2)]
+    def test_plans_take_what_formulas_say(self):
+        cases = [(shape, name) for shape in SHAPES for name in STRATEGIES] if tools.NIGHTLY else QUICK
+        arenas = {}
+        for shape, name in cases:
+            with self.subTest(shape=shape, strategy=name):
+                arenas[shape, STRATEGIES[name]] = self.compare(shape, name, STRATEGIES[name])
+        for (shape, strategy), wide in arenas.items():
+            narrow = arenas.get((shape, dataclasses.replace(strategy, dtype="bf16")))
+            if strategy.dtype == "f32" and narrow:
+                with self.subTest(shape=shape, bf16_instead_of=strategy):
+                    self.compare_types(SHAPES[shape], strategy, wide, narrow)
+
+    def compare_types(self, shape, strategy, wide, narrow):
+        """bf16 takes two bytes more a parameter at most, and less where activations or gathered weights prevail."""
+        self.assertLessEqual(narrow, wide + 2 * parameters(shape, strategy))
+        if predicted(shape, dataclasses.replace(strategy, dtype="bf16")) < 0.97 * predicted(shape, strategy):
+            self.assertLess(narrow, wide)
+
+    def test_gathers_stay_ahead_by_what_they_are_told(self):
+        for dtype in ("f32", "bf16") if tools.NIGHTLY else ("bf16",):
+            strategies = [dataclasses.replace(STRATEGIES[f"zero 3 {dtype}"], prefetch=ahead) for ahead in (0, 2)]
+            none, two = (self.compare("7B", f"zero 3 {dtype}, prefetch {each.prefetch}", each) for each in strategies)
             # No more than two matrices wait for their use.
-            self.assertLessEqual(ahead[1] - ahead[0], 2 * (4 if dtype == "f32" else 2) * HIDDEN * INNER)
-
-    def test_what_is_computed_again_is_not_kept(self):
-        for zero in (1, 2, 3):
-            for dtype in ("f32", "bf16"):
-                self.compare(zero, "full", dtype)
-        for dtype in ("f32", "bf16"):
-            self.compare(3, "selective", dtype)
-
-    def test_gradients_are_scattered_as_they_come(self):
-        for zero in (1, 2):
-            for dtype in ("f32", "bf16"):
-                self.compare(zero, "none", dtype)
-
-    def test_copies_take_sixteen_bytes_for_each_parameter(self):
-        arena = self.arena("--dtype", "f32")
-        self.assertLessEqual(arena, MORE * held(0, True))
-        self.assertGreaterEqual(arena, held(0, True))
+            shape = SHAPES["7B"]
+            self.assertLessEqual(two - none, 2 * strategies[0].width * shape.hidden * shape.inner)
 
 
 if __name__ == "__main__":
