@@ -661,3 +661,26 @@ plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1] hash "00"
 // A hash is one of sha256.
 // expected-error @+1 {{has the hash '00'; it must be 64 hexadecimal digits}}
 plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1, 2] hash "00"
+
+// -----
+
+// expected-error @+1 {{lies by rank, but is no view}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> {view_stride = 64 : i64}
+
+// -----
+
+%a = plan.buffer "a" input : !plan.buffer<tensor<8xf32>>
+// expected-error @+1 {{is a view, which a temporary may be of one that is no view}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> view %a : !plan.buffer<tensor<8xf32>>
+
+// -----
+
+%a = plan.buffer "a" temporary : !plan.buffer<tensor<8xf32>>
+// expected-error @+1 {{has not the element type, memory space and slots of what it is a view of}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xi32>> view %a : !plan.buffer<tensor<8xf32>>
+
+// -----
+
+%a = plan.buffer "a" temporary : !plan.buffer<tensor<8xf32>>
+// expected-error @+1 {{lies 8 bytes further on for each rank; the least is 16 over axes, and 0 without}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> view %a : !plan.buffer<tensor<8xf32>> over ["tp"] by 8
