@@ -294,7 +294,7 @@ TEST(Views, PartsAreDifferentAlongTheirAxes) {
     plan.states.push_back(std::move(added));
     for (const uint32_t input : {g.x, g.y}) {  // each rank has its own
       plan.buffers[input]->layout = std::make_unique<fbs::LayoutT>();
-      plan.buffers[input]->layout->global_shape = {2 * kRanks * kPart};
+      plan.buffers[input]->layout->global_shape = {int64_t{2} * kRanks * kPart};
       plan.buffers[input]->layout->dim_shardings.push_back(std::make_unique<fbs::DimShardingT>());
       plan.buffers[input]->layout->dim_shardings[0]->axes = {0, 1};
     }

@@ -15,7 +15,6 @@
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 namespace {
