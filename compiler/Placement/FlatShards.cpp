@@ -13,6 +13,17 @@
 using namespace mlir;
 using namespace bowline;
 
+/// Whether the blocks of a tensor are as small as they can be, as those of a flat shard are taken to be.
+static bool hasLeastBlocks(RankedTensorType local, const ValuePlacement &placement, const PlacementRules &rules) {
+  RankedTensorType whole = graph::tensorType(placement.whole);
+  if (local.getRank() != whole.getRank())
+    return false;
+  for (auto [here, size, axes] : llvm::zip_equal(local.getShape(), whole.getShape(), placement.axes))
+    if (here != static_cast<int64_t>(llvm::divideCeil(size, rules.ranksAlong(axes))))
+      return false;
+  return true;
+}
+
 SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValuePlacement> operands,
                                                   const PlacementRules &rules) {
   Value result = op->getResult(0);
@@ -27,6 +38,8 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
                      all = graph::tensorType(placement.whole);
     bool isUndivided = placement.flat && placement.flat->empty();
     if (isa<graph::ReshapeOp>(op) && to.getRank() == 1 && !placement.flat) {
+      if (!hasLeastBlocks(from, placement, rules))
+        continue;
       placement.flat.emplace();
       found.push_back(placement);
     } else if (isa<graph::ReshapeOp>(op) && placement.flat && to.getRank() == all.getRank()) {

@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace bowline;
 
 //===----------------------------------------------------------------------===//
-// What is known of values
+// Placements of values
 //===----------------------------------------------------------------------===//
 
 ArrayRef<ValuePlacement> PlacementChecker::lookup(Value value) const {

@@ -51,7 +51,7 @@ private:
     bool isDone() { return next == local.getBody().front().end(); }
   };
 
-  /// What stands in the way of a value's placement, at the operation where it began.
+  /// Why a value has no placement, at the operation where that began.
   struct Problem {
     mlir::Operation *op = nullptr;
     std::string why;

@@ -151,7 +151,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What operands have behind the end of one dimension, or of all elements.
+/// The numbers that operands have behind the end of one dimension, or of all elements.
 class OperandPadding : public graph::PaddingContext {
 public:
   OperandPadding(Operation *op, SmallVector<Number> numbers) : op(op), numbers(std::move(numbers)) {}
@@ -172,7 +172,7 @@ private:
 };
 } // namespace
 
-/// What the result has there. Numbers that are not known are finite.
+/// The number that the result has there. Numbers that are not known are finite.
 static std::optional<double> combinePadding(Operation *op, SmallVector<std::optional<double>> numbers) {
   OperandPadding padding(op, std::move(numbers));
   if (isa<graph::ReshapeOp, graph::TransposeOp, graph::BroadcastOp, graph::GatherOp, graph::RopeOp>(op))
@@ -194,7 +194,7 @@ static std::optional<double> combinePadding(Operation *op, SmallVector<std::opti
   return std::nullopt;
 }
 
-/// What operands have behind the end of a factor: nothing is known of those that lack it.
+/// The numbers that operands have behind the end of a factor; none is known of those that lack it.
 static SmallVector<std::optional<double>> paddingAlong(const FactorRule &rule, int64_t factor,
                                                        ArrayRef<ValuePlacement> operands) {
   SmallVector<std::optional<double>> numbers(operands.size());
@@ -301,7 +301,7 @@ ValuePlacement PlacementRules::canonical(ValuePlacement placement) const {
   return placement;
 }
 
-/// What lies behind the end of a dimension. Of operands of one size that are divided along the first one alone, it is
+/// The number behind the end of a dimension. Of operands of one size that are divided along the first one alone, it is
 /// what lies behind all elements, too.
 static std::optional<double> behind(const ValuePlacement &operand, size_t dim) {
   if (dim > 0 || !operand.tail)

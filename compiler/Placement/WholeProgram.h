@@ -18,7 +18,8 @@
 
 namespace bowline {
 
-/// What functions of a program on whole tensors read, compute and write. It is changed: what is the identity goes.
+/// A program on whole tensors, with the values that its functions read, compute and write. Operations that are the
+/// identity are taken out of it.
 class WholeProgram {
 public:
   explicit WholeProgram(mlir::OwningOpRef<mlir::ModuleOp> module);
