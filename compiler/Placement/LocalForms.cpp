@@ -101,7 +101,7 @@ bool LocalForms::isShifted(Value value, const Shifted &by) {
 // Rows of a table
 //===----------------------------------------------------------------------===//
 
-/// Calls `body` for each user of `whole` of the same kind as `local`.
+/// Calls `body` for each user of `whole` that is such an operation.
 template <typename Op> static void forEachUse(Value whole, llvm::function_ref<void(Op)> body) {
   for (Operation *user : whole.getUsers())
     if (auto op = dyn_cast<Op>(user))

@@ -190,6 +190,11 @@ absl::StatusOr<TokenizerDefinition> ParseTokenizerJson(absl::string_view text, a
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& directory) {
   const std::string path = directory + "/tokenizer.json";
   std::error_code ignored;
+  if (std::filesystem::is_regular_file(directory, ignored)) {
+    BOWLINE_RETURN_IF_ERROR(MappedFile::Open(directory).status());  // which names a file that stands for another
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", directory, "' is no tokenizer; give the directory that has its tokenizer.json, or a *.gguf"));
+  }
   if (!std::filesystem::exists(path, ignored) && std::filesystem::exists(directory + "/tokenizer.model", ignored)) {
     return absl::NotFoundError(absl::StrCat(
         "'", directory,

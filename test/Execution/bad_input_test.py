@@ -256,6 +256,11 @@ class BadInput(tools.ToolTest):
         refuse(place("model/1.safetensors"), "bowline-compile", model, *sizes, *out)
         index.unlink()
         refuse(place("model/config.json"), "bowline-compile", model, *sizes, *out)
+        text = self.folder / "x.txt"
+        text.write_text("text\n")
+        tokenize = ["bowline-data", "tokenize", "--output", self.folder / "x.bin", "--tokenizer"]
+        refuse(place("tokenizer.model"), *tokenize, self.folder / "tokenizer.model", text)
+        self.refuse(("is no tokenizer; give the directory that has its tokenizer.json", "x.txt"), *tokenize, text, text)
         refuse(place("x.gguf"), "bowline-compile", self.folder / "x.gguf", "--mode", "serve", *out)
         refuse(place("x.mlir"), "bowline-compile", self.folder / "x.mlir", *out)
         refuse(self.folder / "x.mlir", "bowline-translate", "--mlir-to-plan", self.folder / "x.mlir", *out)
