@@ -64,4 +64,8 @@ void Recomputation::apply(const Choice &choice) {
     for (OpOperand &operand : op->getOpOperands())
       operand.set(rebuild(operand.get(), builder));
   }
+  // Backward views of values that are computed again would keep these alive.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (graph::isView(&op) && op.use_empty())
+      op.erase();
 }
