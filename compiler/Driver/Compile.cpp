@@ -315,20 +315,16 @@ static void describeRoles(ModuleOp module, CompileResult &result) {
 }
 
 /// Names what makes a plan smaller; `recompute` is the strategy's choice.
-static std::string adviseOnMemory(const CompileOptions &options, const Strategy &strategy, StringRef recompute) {
+static std::string adviseOnMemory(const CompileOptions &options, StringRef recompute) {
   const bool isIr = StringRef(options.model).ends_with(".mlir");
   if (options.mode == CompileMode::Serve)
     return isIr ? "" : "use a smaller --max-context, --max-batch or largest of --buckets, or --kv-dtype of fewer bits";
   if (!trains(options.mode))
     return isIr ? "" : "use a smaller --seq";
   std::string sizes = isIr ? "" : "a smaller --batch or --seq, or more --microbatches";
-  // The stages of a pipeline have to be told what to compute again, and a divided backward pass can compute nothing.
-  const bool hasStages = strategy.getSize(strategy.stageAxis) > 1;
-  std::string flag = hasStages ? "--recompute full" : "--recompute auto";
   if (recompute == "auto")
     return sizes.empty() ? "no recomputation gets lower" : "no recomputation gets lower; use " + sizes;
-  if (options.from >= Phase::Fuse || (hasStages && (strategy.dividesBackwards() || recompute == "full")))
-    flag = "";
+  std::string flag = options.from < Phase::Fuse ? "--recompute auto" : "";
   if (flag.empty() && sizes.empty())
     return "";
   return absl::StrCat("use ", flag, flag.empty() || sizes.empty() ? "" : ", ", sizes);
@@ -375,7 +371,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     attachRecipe(module, options);
   BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(module));
   result.recompute = dist::recomputeOf(module);
-  result.memoryAdvice = adviseOnMemory(options, strategy, result.recompute);
+  result.memoryAdvice = adviseOnMemory(options, result.recompute);
   std::unique_ptr<PassRemarks> remarks;
   if (options.passRemarks) {
     BOWLINE_ASSIGN_OR_RETURN(remarks, PassRemarks::collect(*module.getContext(), *options.passRemarks));

@@ -177,8 +177,9 @@ def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
 def Dist_RecomputeOp : Dist_StrategyLine<"recompute"> {
   let summary = "Which activations the backward pass computes again";
   let description = [{
-    `none` keeps all of them, which is the default; `selective` computes again what is cheap, `full` all but those
-    between layers, `auto` as little as a limit of memory allows. **Constraints:** one of these words.
+    `none` keeps all of them, which is the default, but of what `sequence_parallel` gathers, the shards; `selective`
+    computes again what is cheap, `full` all but those between layers, `auto` as little as a limit of memory allows.
+    **Constraints:** one of these words.
   }];
   let arguments = (ins StrAttr:$activations);
   let assemblyFormat = "$activations `` custom<NoBraces>(attr-dict)";

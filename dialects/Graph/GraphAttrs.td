@@ -72,7 +72,9 @@ def Graph_FunctionPart : Graph_Enum<"FunctionPart", "which part of a model or of
     I32EnumAttrCase<"Update", 4, "update">,
     I32EnumAttrCase<"Forward", 5, "forward">,
     I32EnumAttrCase<"Backward", 6, "backward">,
-    I32EnumAttrCase<"Step", 7, "step">]>;
+    I32EnumAttrCase<"Step", 7, "step">,
+    I32EnumAttrCase<"BackwardInput", 8, "backward_input">,
+    I32EnumAttrCase<"BackwardWeight", 9, "backward_weight">]>;
 def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
     I32EnumAttrCase<"Sum", 0, "sum">,
     I32EnumAttrCase<"Max", 1, "max">]>;

@@ -37,6 +37,7 @@ def Graph_FuncOp : Graph_Op<"func", [
     | `microbatch` | runs for each: forward, backward, accumulation |
     | `update` | runs once, after them |
     | `forward`, `backward` | of a microbatch, in the stage of a pipeline that `stage.index` names |
+    | `backward_input`, `backward_weight` | two halves of `backward`: gradients for the stage before, and all others |
 
     **Constraints:** arguments and results are tensors of static shape without zeros; `graph.name` is a string;
     `graph.limit` is a positive integer, on an argument with elements of integers or f32; `graph.return` has the results' types; a

@@ -173,19 +173,20 @@ def Recompute : PhasePass<"recompute", "Fuse"> {
     `backward` passes of each stage. The forward part is what the value written to `@loss_sum` needs, accumulators
     aside; all else is the backward part. A forward value that the backward part uses is kept, or computed again from
     what is kept by a clone of its operation right before its first backward use. Clones are exact and run the same
-    kernels, so that gradients are those of `none`, bit for bit; no later pass may merge them with the originals.
+    kernels, so that gradients are those of `none`, bit for bit; no later pass may merge them with the originals. Where
+    a schedule divides backward passes, the first half computes again what both halves need.
 
-    - `none` keeps everything.
+    - `none` keeps everything; with `sequence_parallel`, shards of what is gathered, which is gathered again.
     - `selective` computes again what is cheap and large: generated kernels, and what epilogues compute from stored
-      values, from values that are kept anyway.
+      values, from values that are kept anyway; and it gathers again.
     - `full` keeps what is alive at points of the forward pass where little is, as between layers, and computes again
       everything between them; after the last point it does what `selective` does.
-    - `auto` takes the least additional arithmetic whose memory is at most `memory-target` bytes: greedily, by bytes
-      freed at the peak for each operation of arithmetic, or one of the modes above where that is less. Without a
-      target it is `none`.
+    - `auto` adds the least arithmetic and communication whose memory is at most `memory-target` bytes: greedily, by
+      bytes freed at the peak for each operation of arithmetic, or one of the modes above where that is less. The stages
+      of a rank have equal parts of it. Without a target it is `none`.
 
     Remark: how many operations are computed again, how many bytes that frees, and how much arithmetic it adds.
-    Diagnosed: stages of a pipeline whose backward passes are divided, and `auto` for those.
+    Diagnosed: the forward pass of a stage that no entry with a timeline runs.
   }];
   let options = [Option<"memoryTarget", "memory-target", "int64_t", "0",
                         "auto: bytes of everything in the arena, estimated; 0: no target">];

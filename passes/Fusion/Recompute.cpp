@@ -35,7 +35,9 @@ public:
   void runOnProgram() override {
     mode = dist::recomputeOf(getOperation());
     auto function = graph::FuncOp::find(getOperation(), graph::FunctionPart::Microbatch);
-    if (mode == "none" || (mode == "auto" && memoryTarget <= 0))
+    if (mode == "auto" && memoryTarget <= 0)
+      mode = "none";
+    if (mode == "none" && !isSequenceParallel())
       return;
     if (!function)
       return failed(recomputeStages()) ? signalPassFailure() : void();
@@ -45,37 +47,46 @@ public:
   }
 
 private:
-  /// The function that computes the backward pass of the stage of `forward`; null where several do, or none.
-  graph::FuncOp backwardOf(graph::FuncOp forward) {
-    for (auto function : getOperation().getOps<graph::FuncOp>())
-      if (function.getPart() == graph::FunctionPart::Backward && stage::indexOf(function) == stage::indexOf(forward))
-        return function;
+  /// The functions of the backward pass of the stage of `forward`, in their order.
+  SmallVector<graph::FuncOp> backwardOf(graph::FuncOp forward) {
+    SmallVector<graph::FuncOp> result;
+    for (auto part : {graph::FunctionPart::Backward, graph::FunctionPart::BackwardInput,
+                      graph::FunctionPart::BackwardWeight})
+      for (auto function : getOperation().getOps<graph::FuncOp>())
+        if (function.getPart() == part && stage::indexOf(function) == stage::indexOf(forward))
+          result.push_back(function);
+    return result;
+  }
+
+  /// The entry that runs `function` for several microbatches.
+  graph::EntryOp entryOf(graph::FuncOp function) {
+    for (auto entry : getOperation().getOps<graph::EntryOp>())
+      if (entry.getTimeline() && llvm::is_contained(entry.getFunctions(), FlatSymbolRefAttr::get(function)))
+        return entry;
     return {};
   }
 
   /// The stages of a pipeline.
   LogicalResult recomputeStages() {
     SymbolTable symbols(getOperation());
-    for (auto forward : llvm::to_vector(getOperation().getOps<graph::FuncOp>())) {
-      if (forward.getPart() != graph::FunctionPart::Forward)
-        continue;
-      graph::FuncOp backward = backwardOf(forward);
-      if (mode == "auto")
-        return forward.emitError("recomputation 'auto' cannot choose for the stages of a pipeline; use none")
-               << (backward ? ", selective or full" : "");
-      if (!backward)
-        return forward.emitError(
-            "a divided backward pass cannot compute forward values again: both parts would have to; "
-            "use recomputation 'none', or another schedule such as 1f1b");
-      auto done =
-          StageRecomputation(forward, backward, symbols).run([&](const Recomputation &recomputation, int64_t slots) {
-            return mode == "selective" ? recomputation.selective() : recomputation.full(slots);
-          });
+    SmallVector<graph::FuncOp> stages;
+    for (auto function : getOperation().getOps<graph::FuncOp>())
+      if (function.getPart() == graph::FunctionPart::Forward)
+        stages.push_back(function);
+    int64_t bytes = stages.empty() ? 0 : (memoryTarget - persistentBytes()) / static_cast<int64_t>(stages.size());
+    for (graph::FuncOp forward : stages) {
+      graph::EntryOp entry = entryOf(forward);
+      if (!entry)
+        return forward.emitError("is the forward pass of a stage, and no entry with a timeline runs it");
+      auto done = StageRecomputation(forward, backwardOf(forward), entry, symbols)
+                      .run([&](const Recomputation &recomputation, int64_t slots) {
+                        return choose(recomputation, slots, bytes);
+                      });
       std::string where = llvm::formatv(" of stage {0}", llvm::interleaved(stage::indexOf(forward)));
-      if (done)
+      if (done && (mode != "none" || done->chosen.operations > 0))
         report(forward, done->none, done->chosen, done->totalFlops,
                llvm::formatv("{0}, for {1} microbatches in flight", where, done->slots).str());
-      else
+      else if (mode != "none")
         emitRemark(line().getLoc()) << "recompute " << mode << where
                                     << ": nothing runs again, as its forward pass keeps nothing for its backward pass";
     }
@@ -144,11 +155,10 @@ private:
   void recompute(graph::FuncOp function, const DenseSet<Operation *> &forward) {
     Recomputation recomputation(function.getBody().front(), forward, scatteredGradients(function));
     Recomputation::Choice none = recomputation.keepAll();
-    Recomputation::Choice choice = mode == "selective" ? recomputation.selective()
-                                   : mode == "full"    ? recomputation.full()
-                                                       : recomputation.atMost(memoryTarget - otherBytes(function));
+    Recomputation::Choice choice = choose(recomputation, /*copies=*/1, memoryTarget - otherBytes(function));
     recomputation.apply(choice);
-    report(function, none, choice, recomputation.totalFlops(), "");
+    if (mode != "none" || choice.operations > 0)
+      report(function, none, choice, recomputation.totalFlops(), "");
   }
 
   void report(graph::FuncOp function, const Recomputation::Choice &none, const Recomputation::Choice &choice,
@@ -157,12 +167,13 @@ private:
     std::string text;
     if (choice.operations > 0) {
       text = llvm::formatv(
-          "recompute {0}{7}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
+          "recompute {0}{7}: {1} operations run again{8}, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
           "about {5:F1} MiB "
           "of values at the peak, {6:F1} MiB without",
           mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
           totalFlops > 0 ? 100 * choice.flops / totalFlops : 0.0, mebibytes(choice.peakBytes),
-          mebibytes(none.peakBytes), where);
+          mebibytes(none.peakBytes), where,
+          choice.collectives > 0 ? llvm::formatv(" ({0} of them collectives)", choice.collectives).str() : "");
     } else {
       text = llvm::formatv("recompute {0}{1}: nothing runs again, as {2}; about {3:F1} MiB of values at the peak", mode,
                            where, whyNothing(none), mebibytes(none.peakBytes));
@@ -184,12 +195,37 @@ private:
     return "whatever is computed again needs as much at the peak as it frees";
   }
 
+  /// \p copies of what is kept exist at one time; `auto` has \p bytes for values.
+  Recomputation::Choice choose(const Recomputation &recomputation, int64_t copies, int64_t bytes) {
+    if (mode == "none")
+      return recomputation.keepShards();
+    if (mode == "selective")
+      return recomputation.selective();
+    return mode == "full" ? recomputation.full(copies) : recomputation.atMost(bytes, copies);
+  }
+
+  bool isSequenceParallel() {
+    auto strategy = dist::StrategyOp::of(getOperation());
+    return strategy && strategy.getOnly<dist::SequenceParallelOp>();
+  }
+
   dist::RecomputeOp line() { return dist::StrategyOp::of(getOperation()).getOnly<dist::RecomputeOp>(); }
 
   /// The mode that the strategy asks for: none, selective, full or auto.
   StringRef mode;
 
   static double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+  /// Bytes of parameters and of states other than stashes.
+  int64_t persistentBytes() {
+    int64_t bytes = 0;
+    for (auto param : getOperation().getOps<graph::ParamOp>())
+      bytes += static_cast<int64_t>(plan::byteCount(param.getTensorType()));
+    for (auto state : getOperation().getOps<graph::StateOp>())
+      if (!state.isStash())
+        bytes += static_cast<int64_t>(plan::byteCount(state.getTensorType()));
+    return bytes;
+  }
 
   /// Bytes of the arena beside the values of the function: variables, and accumulators that exist before it.
   int64_t otherBytes(graph::FuncOp function) {

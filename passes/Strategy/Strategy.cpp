@@ -256,23 +256,10 @@ LogicalResult Strategy::readStages(dist::StrategyOp op) {
   return diagnostic;
 }
 
-bool Strategy::dividesBackwards() const {
-  // Of a table, a backward pass for inputs alone is an action I.
-  return schedule && (bowline::dividesBackwards(*schedule) ||
-                      (schedule->kind == ScheduleKind::Table && StringRef(scheduleTable).contains('I')));
-}
-
 LogicalResult Strategy::readPipeline(dist::StrategyOp op) {
   if (auto line = op.getOnly<dist::MicrobatchesOp>())
     microbatches = line.getCount();
-  if (failed(readSchedule(op)) || failed(readStages(op)))
-    return failure();
-  auto recompute = op.getOnly<dist::RecomputeOp>();
-  if (recompute && recompute.getActivations() == "auto" && getSize(stageAxis) > 1)
-    return recompute.emitOpError("cannot choose for the stages of a pipeline; the nearest of none, selective and full "
-                                 "is \"")
-           << (dividesBackwards() ? "none" : "selective") << "\"";
-  return success();
+  return failure(failed(readSchedule(op)) || failed(readStages(op)));
 }
 
 FailureOr<Strategy> Strategy::fromOp(dist::StrategyOp op) {

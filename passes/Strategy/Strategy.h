@@ -47,8 +47,6 @@ public:
   int64_t getSize(llvm::StringRef axis) const;
   /// Ranks along all axes.
   int64_t countRanks() const;
-  /// Whether the schedule divides backward passes, so that none is whole and could compute activations again.
-  bool dividesBackwards() const;
 
   /// Empty for one rank.
   std::vector<Axis> mesh;

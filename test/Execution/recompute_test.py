@@ -84,38 +84,53 @@ class Recompute(tools.ToolTest):
                     self.assertLessEqual(arena, limit)
                     self.assertEqual(added > 0, limit < two)
 
+    def learn(self, model, name, *flags):
+        """(text of the compiler, arena by role, metrics and what is saved after some steps) of a plan of several ranks."""
+        plan, saved, metrics = (self.folder / name for name in ("x.plan", f"saved-{name}", "metrics.jsonl"))
+        done = tools.start("bowline-compile", self.deep(model), *SHAPE, "--threads", 1, *flags, "-o", plan)
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, 0, text)
+        lines = tools.succeed("bowline-check", plan).decode().splitlines()
+        self.assertEqual(lines[-1], "sound")
+        arenas = [int(line.split()[1]) for line in lines if line.startswith("arena")]
+        shutil.rmtree(saved, ignore_errors=True)  # of another model
+        metrics.unlink(missing_ok=True)
+        tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--save", saved, "--metrics",
+                      metrics, "--quiet")
+        # Files name their run, which is another one.
+        files = {path.name: re.sub(rb'"run":"[0-9a-f]+"', b"", path.read_bytes(), count=1)
+                 for path in (saved / f"step-{STEPS:08d}").rglob("*.safetensors")}
+        self.assertEqual(len(files), 4)
+        return text, arenas, (tools.metrics_of(metrics), files)
+
+    def check_modes(self, model, *flags):
+        """Every mode learns the same and needs less than the one before; returns the texts by mode."""
+        texts, arenas, learned = {}, {}, {}
+        for mode in ("none", "selective", "full"):
+            texts[mode], arenas[mode], learned[mode] = self.learn(model, mode, *flags, "--recompute", mode)
+        for mode in ("selective", "full"):
+            self.assertEqual(learned[mode], learned["none"], mode)
+        for none, selective, full in zip(*arenas.values()):
+            self.assertLess(full, none)
+            self.assertLessEqual(selective, none)
+        return texts
+
     def test_stages_of_pipelines(self):
-        for model in CONFIGS:
-            with self.subTest(model=model):
-                arenas, learned = {}, {}
-                for mode in ("none", "selective", "full"):
-                    plan, saved, metrics = (self.folder / name for name in ("x.plan", f"saved-{mode}", "metrics.jsonl"))
-                    text = tools.start("bowline-compile", self.deep(model), *SHAPE, "--threads", 1, "--mesh", "pp=2",
-                                       "--schedule", "1f1b", "--microbatches", 3, "--recompute", mode, "-o",
-                                       plan).stderr.decode()
-                    stages = re.findall(r"recompute .* of stage (\d), for (\d) microbatches in flight: (\d+) operations",
-                                        text)
-                    if mode == "full":
-                        self.assertEqual([stage[:2] for stage in stages], [("0", "2"), ("1", "1")], text)
-                        self.assertTrue(all(int(stage[2]) > 0 for stage in stages), text)
-                    lines = tools.succeed("bowline-check", plan).decode().splitlines()
-                    self.assertEqual(lines[-1], "sound")
-                    arenas[mode] = [int(line.split()[1]) for line in lines if line.startswith("arena")]
-                    shutil.rmtree(saved, ignore_errors=True)  # of another model
-                    metrics.unlink(missing_ok=True)
-                    tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--save", saved,
-                                  "--metrics", metrics, "--quiet")
-                    end = saved / f"step-{STEPS:08d}"
-                    # Files name their run, which is another one.
-                    learned[mode] = tools.metrics_of(metrics), {
-                        path.name: re.sub(rb'"run":"[0-9a-f]+"', b"", path.read_bytes(), count=1)
-                        for path in end.rglob("*.safetensors")}
-                self.assertEqual(len(learned["none"][1]), 4)
-                for mode in ("selective", "full"):
-                    self.assertEqual(learned[mode], learned["none"], mode)
-                for rank in range(2):
-                    self.assertLess(arenas["full"][rank], arenas["none"][rank])
-                    self.assertLessEqual(arenas["selective"][rank], arenas["none"][rank])
+        # Microbatches between the forward pass and the end of the backward pass, by stage.
+        for schedule, in_flight in (("1f1b", ["2", "1"]), ("zb_h1", ["2", "2"])):
+            for model in CONFIGS if tools.NIGHTLY or schedule == "1f1b" else ["llama-tiny"]:
+                with self.subTest(model=model, schedule=schedule):
+                    texts = self.check_modes(model, "--mesh", "pp=2", "--schedule", schedule, "--microbatches", 3)
+                    stages = re.findall(
+                        r"recompute .* of stage (\d), for (\d) microbatches in flight: [1-9]\d* operations",
+                        texts["full"])
+                    self.assertEqual(stages, list(zip("01", in_flight)), texts["full"])
+
+    def test_ranks_that_divide_the_sequence_gather_again(self):
+        texts = self.check_modes("llama-tiny", "--seq", 28, "--mesh", "tp=2", "--sequence-parallel")
+        # Two of a layer, and that of the last norm, which the loss gathers.
+        self.assertRegex(texts["none"], r"recompute none: (\d+) operations run again \(\1 of them collectives\)")
+        self.assertRegex(texts["full"], r"operations run again \([1-9]\d* of them collectives\)")
 
     def test_auto_meets_every_limit_with_no_more_than_it_needs(self):
         for model in CONFIGS:
@@ -155,13 +170,19 @@ class Recompute(tools.ToolTest):
         self.assertIn("--recompute auto: ", text)
         self.assertIn("say how much there is with --memory-limit, or use none, selective or full", text)
 
-    def test_what_divided_backward_passes_cannot(self):
-        flags = ["--mesh", "pp=2", "--microbatches", 3, "--recompute"]
-        text = self.compile("llama-tiny", *flags, "full", "--schedule", "zb_h1", exit_code=1)
-        self.assertIn("--recompute full: ", text)
-        self.assertIn('use "none", or another schedule such as "1f1b"', text)
-        text = self.compile("llama-tiny", *flags, "auto", "--memory-limit", "1GiB", exit_code=1)
-        self.assertIn("cannot choose for the stages of a pipeline", text)
+    def test_auto_in_pipelines(self):
+        for schedule in ("1f1b", "zb_h1", "breadth_first:2"):
+            flags = ["--mesh", "pp=2", "--microbatches", 4, "--batch", 8, "--schedule", schedule, "--recompute"]
+            with self.subTest(schedule=schedule):
+                arena = {}
+                for mode in ("none", "full"):
+                    _, arenas, _ = self.learn("llama-tiny", mode, *flags, mode)
+                    arena[mode] = max(arenas)
+                limit = (arena["none"] + arena["full"]) // 2
+                text, arenas, learned = self.learn("llama-tiny", "auto", *flags, "auto", "--memory-limit", limit)
+                self.assertLessEqual(max(arenas), limit)
+                self.assertRegex(text, r"recompute auto of stage \d")
+                self.assertEqual(learned, self.learn("llama-tiny", "none", *flags, "none")[2])
 
 
 if __name__ == "__main__":

@@ -114,8 +114,9 @@ std::string FuncOp::getResultName(unsigned index) {
 
 LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
   // Forward and backward passes are of a stage, steps of a bucket, and there are several of these.
-  if (!getPart() || *getPart() == FunctionPart::Forward || *getPart() == FunctionPart::Backward ||
-      *getPart() == FunctionPart::Step)
+  if (!getPart() || llvm::is_contained({FunctionPart::Forward, FunctionPart::Backward, FunctionPart::BackwardInput,
+                                        FunctionPart::BackwardWeight, FunctionPart::Step},
+                                       *getPart()))
     return success();
   for (auto other : (*this)->getBlock()->getOps<FuncOp>()) {
     if (other == *this)

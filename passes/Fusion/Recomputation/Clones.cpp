@@ -47,8 +47,11 @@ void Recomputation::apply(const Choice &choice) {
       operands.map(operand, rebuild(operand, builder));
     Operation *clone = builder.clone(*op, operands);
     clone->setLoc(NameLoc::get(builder.getStringAttr("recomputed"), op->getLoc()));
-    if (isa<dist::DistDialect>(op->getDialect()))
-      clone->setAttr(dist::DistDialect::kRepetitionAttr, builder.getI64IntegerAttr(1));
+    if (isa<dist::DistDialect>(op->getDialect())) {
+      auto repetition = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kRepetitionAttr);
+      int64_t number = -1 - (repetition ? repetition.getInt() : 0); // others count from 0
+      clone->setAttr(dist::DistDialect::kRepetitionAttr, builder.getI64IntegerAttr(number));
+    }
     clones.map(isPart ? ValueRange(value) : ValueRange(op->getResults()), clone->getResults());
     return clones.lookup(value);
   };

@@ -10,6 +10,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/ModuleTarget.h"
 #include "passes/Fusion/Recomputation/DetachedEpilogue.h"
@@ -23,11 +24,21 @@
 using namespace mlir;
 using namespace bowline;
 
-/// Values smaller than this part of everything saved are not worth a launch.
-static constexpr int64_t kSmallPart = 1024;
+/// Values smaller than this part of the largest one saved are not worth a launch.
+static constexpr int64_t kSmallPart = 64;
+
+/// Operations of arithmetic in the time in which a rank sends a byte: 989 TFLOP/s of bf16 and 450 GB/s of NVLink in each
+/// direction (NVIDIA H100 SXM, data sheet).
+static constexpr double kFlopsPerByte = 2200;
 
 /// The list of choices has about so many: more make its steps finer.
 static constexpr int64_t kSteps = 64;
+
+/// Whether a clone of a collective gives the same result in the backward part. All ranks of its group run both parts.
+static bool isRepeatable(Operation *op) {
+  return isa<dist::AllReduceOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::SliceOp, dist::CoordinateOp>(op) &&
+         !stage::isBetweenStages(op);
+}
 
 static double flopsOf(Operation *op) {
   double flops = 0;
@@ -90,12 +101,17 @@ void Recomputation::addOperation(Operation *op, bool forward, const DenseSet<Str
   for (DetachedEpilogue &part : detached) {
     addInfo(*part.group, op->getResult(part.result), forward, whole);
     ops[whole].flops -= ops.back().flops;
+    ops[whole].cost -= ops.back().cost;
     parts.push_back(std::move(part.group));
   }
 }
 
 void Recomputation::addInfo(Operation *op, ValueRange results, bool forward, int whole) {
-  OpInfo info{op, {}, {}, flopsOf(op), forward, whole};
+  OpInfo info{op, {}, {}, flopsOf(op), 0, forward, whole};
+  info.cost = info.flops;
+  if (isa<dist::Collective>(op))
+    for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+      info.cost = std::max(info.cost, kFlopsPerByte * static_cast<double>(plan::byteCount(cast<RankedTensorType>(type))));
   for (Value operand : op->getOperands())
     if (int id = idOf.lookup(operand); id >= 0 && !llvm::is_contained(info.operands, id))
       info.operands.push_back(id);
@@ -105,7 +121,7 @@ void Recomputation::addInfo(Operation *op, ValueRange results, bool forward, int
     info.results.push_back(id);
     auto bytes = llvm::alignTo(plan::byteCount(cast<RankedTensorType>(result.getType())), alignment);
     values.push_back({result, static_cast<int64_t>(bytes), static_cast<int>(ops.size())});
-    values.back().received = isa<dist::DistDialect>(op->getDialect());
+    values.back().received = isa<dist::DistDialect>(op->getDialect()) && !isRepeatable(op);
   }
   if (whole < 0)
     blockFlops += info.flops;
@@ -228,7 +244,9 @@ Recomputation::Choice Recomputation::evaluate(std::vector<bool> kept) const {
   for (auto [op, cloned] : llvm::enumerate(simulation.cloned))
     if (cloned) {
       choice.flops += ops[op].flops;
+      choice.cost += ops[op].cost;
       ++choice.operations;
+      choice.collectives += isa<dist::Collective>(ops[op].op) ? 1 : 0;
     }
   for (auto [id, value] : llvm::enumerate(values))
     if (value.saved && !kept[id])
@@ -254,6 +272,23 @@ bool Recomputation::isCheap(const OpInfo &info) const {
   return fusion && !fusion.getContraction();
 }
 
+int Recomputation::shardOf(const OpInfo &info) const {
+  if (!isa<dist::AllGatherOp>(info.op) || info.operands.size() != 1)
+    return -1;
+  const ValueInfo &whole = values[info.results.front()];
+  return whole.saved && !isAlwaysKept(info.results.front()) ? info.operands.front() : -1;
+}
+
+Recomputation::Choice Recomputation::keepShards() const {
+  std::vector<bool> kept = keepAll().kept;
+  for (int op : forwardOps)
+    if (int shard = shardOf(ops[op]); shard >= 0) {
+      kept[ops[op].results.front()] = false;
+      kept[shard] = true;
+    }
+  return evaluate(std::move(kept));
+}
+
 int64_t Recomputation::savedBytes() const {
   int64_t bytes = 0;
   for (const ValueInfo &value : values)
@@ -262,18 +297,20 @@ int64_t Recomputation::savedBytes() const {
 }
 
 Recomputation::Choice Recomputation::selective() const {
-  std::vector<bool> kept = keepAll().kept, available = kept;
-  for (auto [id, value] : llvm::enumerate(values))
+  std::vector<bool> kept = keepShards().kept, available = kept;
+  int64_t largest = 0;
+  for (auto [id, value] : llvm::enumerate(values)) {
     available[id] = available[id] || value.again >= 0;
-  int64_t large = savedBytes() / kSmallPart;
+    largest = std::max(largest, value.saved ? value.bytes : 0);
+  }
   for (int op : forwardOps) {
     const OpInfo &info = ops[op];
     if (!isCheap(info) || !llvm::all_of(info.operands, [&](int id) { return available[id]; }))
       continue;
     int64_t bytes = 0;
     for (int id : info.results)
-      bytes += values[id].saved ? values[id].bytes : 0;
-    if (bytes == 0 || bytes < large)
+      bytes += values[id].saved || kept[id] ? values[id].bytes : 0;
+    if (bytes == 0 || bytes < largest / kSmallPart)
       continue;
     for (int id : info.results) {
       kept[id] = false;
@@ -327,40 +364,39 @@ Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::v
   return evaluate(std::move(kept));
 }
 
-int64_t Recomputation::keptBytes(const Choice &choice) const {
-  int64_t bytes = 0;
+int64_t Recomputation::bytesOf(const Choice &choice, int64_t copies) const {
+  int64_t kept = 0;
   for (auto [id, value] : llvm::enumerate(values))
     if (choice.kept[id] && isForward(value.producer))
-      bytes += value.bytes;
-  return bytes;
+      kept += value.bytes;
+  return choice.peakBytes + (copies - 1) * kept;
 }
 
 Recomputation::Choice Recomputation::full(int64_t copies) const {
   std::vector<int64_t> live = forwardLiveBytes();
-  auto bytesOf = [&](const Choice &choice) { return choice.peakBytes + (copies - 1) * keptBytes(choice); };
   Choice best = keepAll();
   int64_t all = savedBytes();
   std::vector<bool> end = copies == 1 ? selective().kept : std::vector<bool>(values.size(), false);
   for (double distance = static_cast<double>(all) / 2; distance * 2048 > static_cast<double>(all); distance /= 1.2) {
     Choice choice = keepAtPoints(static_cast<int64_t>(distance), live, end);
-    if (bytesOf(choice) < bytesOf(best))
+    if (bytesOf(choice, copies) < bytesOf(best, copies))
       best = std::move(choice);
   }
   return best;
 }
 
-/// The arithmetic of the clones that would come with a clone of `op`.
-double Recomputation::addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const {
+/// The cost of the clones that would come with a clone of `op`.
+double Recomputation::addedCost(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const {
   llvm::SmallVector<int> needed{op};
-  double flops = 0;
+  double cost = 0;
   for (size_t i = 0; i < needed.size(); ++i) {
-    flops += ops[needed[i]].flops;
+    cost += ops[needed[i]].cost;
     for (int id : ops[needed[i]].operands)
       if (int producer = values[id].producer;
           !kept[id] && values[id].again < 0 && !cloned[producer] && !llvm::is_contained(needed, producer))
         needed.push_back(producer);
   }
-  return flops;
+  return cost;
 }
 
 std::vector<Recomputation::Choice> Recomputation::increasing() const {
@@ -383,8 +419,8 @@ std::vector<Recomputation::Choice> Recomputation::increasing() const {
           bytes += values[id].bytes;
       if (bytes == 0)
         continue;
-      double flops = now.cloned[op] ? 0 : addedFlops(op, kept, now.cloned);
-      moves.push_back({op, bytes, static_cast<double>(bytes) / (1 + flops)});
+      double cost = now.cloned[op] ? 0 : addedCost(op, kept, now.cloned);
+      moves.push_back({op, bytes, static_cast<double>(bytes) / (1 + cost)});
     }
     if (moves.empty())
       return choices;
@@ -400,14 +436,15 @@ std::vector<Recomputation::Choice> Recomputation::increasing() const {
   }
 }
 
-Recomputation::Choice Recomputation::atMost(int64_t bytes) const {
+Recomputation::Choice Recomputation::atMost(int64_t bytes, int64_t copies) const {
   std::vector<Choice> choices = increasing();
   choices.push_back(selective());
-  choices.push_back(full());
+  choices.push_back(full(copies));
   Choice *best = &choices.front();
   for (Choice &choice : choices) {
-    bool fits = choice.peakBytes <= bytes, bestFits = best->peakBytes <= bytes;
-    if (fits != bestFits ? fits : fits ? choice.flops < best->flops : choice.peakBytes < best->peakBytes)
+    int64_t needed = bytesOf(choice, copies), neededByBest = bytesOf(*best, copies);
+    bool fits = needed <= bytes, bestFits = neededByBest <= bytes;
+    if (fits != bestFits ? fits : fits ? choice.cost < best->cost : needed < neededByBest)
       best = &choice;
   }
   return std::move(*best);

@@ -27,9 +27,9 @@ namespace bowline {
 /// either kept or computed again from what is kept, by a clone of its operation right before its first backward use.
 /// Clones run the same kernels on the same values, so that results are the same bit for bit.
 ///
-/// Ranks exchange everything once: results of collectives are kept. But for parameters that are gathered before they
-/// are used (ZeRO 3): where the backward part gathers them again, it does so before the first clone that needs them,
-/// and both share that gather; else they are gathered once more for the clones.
+/// Collectives are cloned too, except those that exchange tokens or cross stages of a pipeline. Of parameters that are
+/// gathered before they are used (ZeRO 3), the gather of the backward part moves in front of the first clone that needs
+/// them, and both share it; a parameter that only the forward part gathers is gathered once more for the clones.
 ///
 /// Of a group that works on the result of a contraction, what needs only stored values is computed again without the
 /// contraction (DetachedEpilogue.h).
@@ -46,7 +46,9 @@ public:
     std::vector<bool> kept;    // by value
     int64_t peakBytes = 0;     // the most bytes of values alive at one time
     double flops = 0;          // operations of all clones
+    double cost = 0;           // operations, and those that fit into the time of cloned collectives
     int64_t operations = 0;    // number of operations that are cloned
+    int64_t collectives = 0;   // of these
     int64_t droppedBytes = 0;  // of values kept without recomputation
     int64_t freeableBytes = 0; // of kept values alive at the peak that could be computed again
   };
@@ -54,8 +56,12 @@ public:
   /// Everything that the backward part uses is kept.
   Choice keepAll() const;
 
+  /// Of what the forward part gathers and the backward part uses, keeps the shards, and gathers again (Korthikanti et
+  /// al., 2022, section 4.2.2).
+  Choice keepShards() const;
+
   /// Computes again what code generated for elementwise and row operations computes from values that are kept anyway,
-  /// where it is large.
+  /// where it is large, and gathers again as `keepShards`.
   Choice selective() const;
 
   /// Keeps only what is alive at some points of the forward part: those where little is alive, as between the layers of
@@ -69,9 +75,9 @@ public:
   /// free the most bytes at the peak for an operation of arithmetic (greedy).
   std::vector<Choice> increasing() const;
 
-  /// The choice of the fewest operations of arithmetic, among all of the above, whose peak is at most `bytes`; the one
-  /// with the lowest peak if there is none.
-  Choice atMost(int64_t bytes) const;
+  /// The choice of the lowest cost, among all of the above, whose peak is at most `bytes`, with what is kept there in
+  /// several copies; the one that needs the least if there is none.
+  Choice atMost(int64_t bytes, int64_t copies = 1) const;
 
   /// Clones operations as `choice` says.
   void apply(const Choice &choice);
@@ -86,14 +92,14 @@ private:
     int producer;            // operation
     bool saved = false;      // a forward value that the backward part uses
     bool toTheEnd = false;   // stored in a variable
-    bool received = false;   // the result of a collective, which is never issued again
+    bool received = false;   // the result of a collective that is not issued again
     bool isGathered = false; // a parameter that was gathered to be used
     int again = -1;          // of such a one: the value that the backward part gathers for the first time
   };
   struct OpInfo {
     mlir::Operation *op;
     llvm::SmallVector<int> operands, results; // values
-    double flops;
+    double flops, cost;
     bool forward;
     int whole = -1; // of a part of a group, which is in no block: the operation that computes it with the rest
   };
@@ -118,9 +124,11 @@ private:
   std::vector<int64_t> forwardLiveBytes() const;
   /// `end`: what is kept behind the last point.
   Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, const std::vector<bool> &end) const;
-  /// The bytes of the values that go from the forward part to the backward part.
-  int64_t keptBytes(const Choice &choice) const;
-  double addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
+  /// The peak, with what goes from the forward part to the backward part in several copies.
+  int64_t bytesOf(const Choice &choice, int64_t copies) const;
+  /// The operand of a collective that gathers activations; -1 for any other operation, and where nothing is saved.
+  int shardOf(const OpInfo &info) const;
+  double addedCost(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
 
   llvm::DenseMap<mlir::Value, int> idOf; // -1: needs no memory
   std::vector<ValueInfo> values;

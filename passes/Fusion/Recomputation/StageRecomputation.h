@@ -13,41 +13,69 @@
 #include "mlir/IR/SymbolTable.h"
 #include "passes/Fusion/Recomputation/Recomputation.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 namespace bowline {
 
-/// Recomputation for a stage whose forward and backward pass are two functions. What the one keeps for the other goes
-/// through stashes, of which there are as many as microbatches are in flight; all of them are made anew for what the
-/// choice keeps. What the forward pass reads itself, such as parameters and what other stages sent, the backward pass
-/// reads again; it may get arguments of the forward pass, by the same name.
+/// Recomputation for a stage whose forward and backward pass are functions. The backward pass is one, or two where a
+/// schedule divides it: the gradients of inputs, and those of weights. A value that one function makes and a later one
+/// uses goes through a stash, which has as many slots as microbatches are between both. All of these stashes are made
+/// anew for the values that the choice keeps; those that the first half of a backward pass computes again, the second
+/// half gets from it. A function reads again, instead, the variables that an earlier one read, such as parameters and
+/// messages of other stages, and has arguments of the same names.
 class StageRecomputation {
 public:
-  /// \p symbols is that of the functions' module. Every stash that \p forward writes and \p backward reads must have
-  /// its last use in \p backward.
-  StageRecomputation(graph::FuncOp forward, graph::FuncOp backward, mlir::SymbolTable &symbols);
+  /// The timeline of \p entry runs the functions; \p symbols is that of their module. Every stash that \p forward
+  /// writes and \p backward reads must have its last use in \p backward.
+  StageRecomputation(graph::FuncOp forward, llvm::ArrayRef<graph::FuncOp> backward, graph::EntryOp entry,
+                     mlir::SymbolTable &symbols);
 
   using Choose = llvm::function_ref<Recomputation::Choice(const Recomputation &, int64_t slots)>;
 
   struct Result {
-    int64_t slots = 0;
-    double totalFlops = 0; // of both functions, before recomputation
+    int64_t slots = 0;     // microbatches between the forward pass and the end of the backward pass
+    double totalFlops = 0; // of all functions, before recomputation
     Recomputation::Choice none, chosen;
   };
   /// Returns nothing where nothing is kept.
   std::optional<Result> run(Choose choose);
 
 private:
-  void join();
-  void divide();
-  mlir::Value inBackward(mlir::Value value, mlir::OpBuilder &builder);
-  mlir::Value throughStash(mlir::Value value, mlir::OpBuilder &builder);
+  struct Stash {
+    graph::StateOp state;
+    int writer; // function
+  };
 
-  graph::FuncOp forward, backward;
+  mlir::Block &bodyOf(int function) { return functions[function].getBody().front(); }
+  /// The function whose body \p block is.
+  int functionOf(mlir::Block *block);
+
+  /// Moves the backward pass behind the forward pass, where values need no stashes.
+  void join();
+  void take(int function, llvm::SmallVectorImpl<graph::WriteOp> &unused);
+
+  /// Moves each operation of the backward pass to its function, and clones to that of their first user.
+  void divide();
+  /// A value of an earlier function, in \p function.
+  mlir::Value valueIn(int function, mlir::Value value);
+  mlir::Value argumentIn(int function, mlir::BlockArgument argument, mlir::StringRef name);
+  mlir::Value throughStash(int function, mlir::Value value);
+
+  /// The microbatches between a function and a later one, at most.
+  int64_t slotsBetween(int writer, int reader);
+
+  llvm::SmallVector<graph::FuncOp> functions; // in their order, the forward pass first
+  graph::EntryOp entry;
   mlir::SymbolTable &symbols;
   llvm::DenseSet<mlir::Operation *> forwardOps;
-  llvm::SmallVector<mlir::BlockArgument> moved;   // arguments that stand for the backward pass's while both are joined
-  llvm::DenseMap<mlir::Value, mlir::Value> known; // values in the backward pass, by those of the forward pass
-  llvm::DenseMap<mlir::Value, llvm::StringRef> stashOf; // what is stashed for others too
-  int64_t slots = 0, stashes = 0;
+  llvm::DenseMap<mlir::Operation *, int> homes;                      // functions of the backward pass's operations
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> standIns;   // for arguments, while all are joined
+  llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> known;    // by value and function
+  llvm::DenseMap<mlir::Value, Stash> stashes;                        // new ones, and those that something sends too
+  std::vector<mlir::OpBuilder> begins;                             // by function: where values of others are read
+  int64_t made = 0;
 };
 
 } // namespace bowline

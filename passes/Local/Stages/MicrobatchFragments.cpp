@@ -8,8 +8,8 @@
 
 #include "passes/Local/Stages/MicrobatchFragments.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/StashSlots.h"
 #include "passes/Local/Stages/BackwardInput.h"
-#include "passes/Local/Stages/StashSlots.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -33,6 +33,10 @@ static std::optional<graph::FunctionPart> partOf(StepKind kind) {
     return graph::FunctionPart::Forward;
   if (kind == StepKind::Backward)
     return graph::FunctionPart::Backward;
+  if (kind == StepKind::BackwardInput)
+    return graph::FunctionPart::BackwardInput;
+  if (kind == StepKind::BackwardWeight)
+    return graph::FunctionPart::BackwardWeight;
   return std::nullopt;
 }
 
@@ -273,8 +277,21 @@ void MicrobatchFragments::countSlots() {
     stash.state.setSlotsAttr(builder.getI64IntegerAttr(slotsOf(stash)));
 }
 
+/// One number for each stage and kind of step.
+static int64_t numberOf(FragmentKey key) {
+  constexpr int64_t kinds = static_cast<int64_t>(StepKind::ReceiveGradient) + 1;
+  return key.first * kinds + static_cast<int64_t>(key.second);
+}
+
+/// Transfers end later than they are issued; StageSlots has the slots that they need.
 int64_t MicrobatchFragments::slotsOf(const Stash &stash) const {
-  int64_t slots = slotsInOrder(order, stash.writer->key, stash.readers);
+  std::vector<MicrobatchStep> steps;
+  for (const TimelineStep &step : order)
+    steps.push_back({numberOf({step.stage, step.kind}), step.microbatch});
+  std::set<int64_t> readers;
+  for (FragmentKey reader : stash.readers)
+    readers.insert(numberOf(reader));
+  int64_t slots = slotsInOrder(steps, numberOf(stash.writer->key), readers);
   auto [stage, kind] = stash.writer->key;
   const StageSlots &classes = ranks.timeline.slots[static_cast<size_t>(stage)];
   auto atLeast = [&](int count) { slots = std::max<int64_t>(slots, count); };
@@ -286,7 +303,7 @@ int64_t MicrobatchFragments::slotsOf(const Stash &stash) const {
     bool isForward = kind == StepKind::Forward;
     if (by == StepKind::SendActivation || (isForward && reader != stage))
       atLeast(classes.sentActivation);
-    else if (isForward)
+    else if (isForward && by != StepKind::BackwardInput) // which computes in the order of the steps
       atLeast(classes.stash);
     else if (by == StepKind::SendGradient || reader != stage)
       atLeast(classes.sentGradient);

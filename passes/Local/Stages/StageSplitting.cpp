@@ -71,13 +71,6 @@ Location StageSplitting::scheduleLocation() {
   return line ? line.getLoc() : lines.getMesh().getLoc();
 }
 
-/// A schedule of as many stages that takes any number of microbatches and divides no backward pass.
-static ScheduleChoice wholeBackwards(int chunks) {
-  if (chunks == 1)
-    return {};
-  return {ScheduleKind::BreadthFirst, chunks, ""};
-}
-
 /// A program that only evaluates has a schedule too: it says which rank has which stage.
 FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
   if (microbatches == 0)
@@ -86,17 +79,7 @@ FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
   if (count && static_cast<int64_t>(count.getCount()) != microbatches)
     return count.emitOpError("has the number ")
            << count.getCount() << ", but a step of the program has " << microbatches << "; use that, or compile again";
-  FailureOr<Schedule> schedule = makeScheduleOf(strategy, microbatches, scheduleLocation());
-  auto recompute = lines.getOnly<dist::RecomputeOp>();
-  if (failed(schedule) || !recompute || recompute.getActivations() == "none")
-    return schedule;
-  for (const std::vector<Action> &actions : schedule->ranks)
-    for (const Action &action : actions)
-      if (action.kind == ActionKind::BackwardInput)
-        return recompute.emitOpError("is for whole backward passes, and the schedule divides them in two, which would "
-                                     "both compute everything again; use \"none\", or another schedule such as \"")
-               << toString(wholeBackwards(schedule->placement.numChunks())) << "\"";
-  return schedule;
+  return makeScheduleOf(strategy, microbatches, scheduleLocation());
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,14 +8,14 @@
 // CHECK: %[[S2:.*]] = graph.read @w2
 // CHECK: graph.write @loss_sum
 // CHECK: graph.write @w3.grad
-// CHECK: %[[A2:.*]] = dist.all_gather %[[S2]] dim 0 {{.*}}, dist.repetition = 1 : i64}
+// CHECK: %[[A2:.*]] = dist.all_gather %[[S2]] dim 0 {{.*}}, dist.repetition = -1 : i64}
 // CHECK-NEXT: %[[W2:.*]] = graph.reshape %[[A2]]
 // CHECK-NEXT: graph.dot_general %{{.*}}, %[[W2]] contract [1] x [0]
 // CHECK: graph.write @w2.grad
 // CHECK-NEXT: %[[V2:.*]] = graph.reshape %[[A2]]
 // CHECK-NEXT: graph.dot_general %{{.*}}, %[[V2]] contract [1] x [1]
 // The first layer's weights have no other use in the backward part.
-// CHECK: %[[A0:.*]] = dist.all_gather %[[S0]] dim 0 {{.*}}, dist.repetition = 1 : i64}
+// CHECK: %[[A0:.*]] = dist.all_gather %[[S0]] dim 0 {{.*}}, dist.repetition = -1 : i64}
 // CHECK-NEXT: %[[W0:.*]] = graph.reshape %[[A0]]
 // CHECK-NEXT: graph.dot_general %arg0, %[[W0]] contract [1] x [0]
 // CHECK: graph.return

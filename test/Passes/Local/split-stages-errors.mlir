@@ -72,20 +72,3 @@ module attributes {stage.count = 2 : i64} {
   }
   graph.entry train_step @train_step [@train_microbatch] repeat [3]
 }
-
-// -----
-
-// In a table that divides backward passes too.
-module attributes {stage.count = 2 : i64} {
-  dist.mesh @mesh ["pp"] [2]
-  dist.strategy @s {
-    mesh @m ["pp"] [2]
-    schedule "zb_h1"
-    // expected-error @+1 {{is for whole backward passes, and the schedule divides them in two, which would both compute everything again; use "none", or another schedule such as "1f1b"}}
-    recompute "full"
-  }
-  graph.func microbatch @train_microbatch(%x: tensor<f32>) {
-    graph.return
-  }
-  graph.entry train_step @train_step [@train_microbatch] repeat [4]
-}

@@ -193,14 +193,6 @@ dist.strategy @split {
 
 // -----
 
-dist.strategy @chosen_recomputation {
-  mesh @mesh ["pp"] [2]
-  // expected-error @+1 {{cannot choose for the stages of a pipeline; the nearest of none, selective and full is "selective"}}
-  recompute "auto"
-}
-
-// -----
-
 dist.strategy @idle_pattern {
   mesh @mesh ["tp"] [2]
   // expected-error @+1 {{pattern "layers.0.*" decides nothing, as later ones match all of its parameters, and the last one counts; remove it, or move it behind them}}

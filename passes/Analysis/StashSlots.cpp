@@ -6,26 +6,25 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Local/Stages/StashSlots.h"
+#include "passes/Analysis/StashSlots.h"
 
 #include <algorithm>
 #include <map>
 
 using namespace bowline;
 
-int64_t bowline::slotsInOrder(const std::vector<TimelineStep> &steps, std::pair<int64_t, StepKind> writer,
-                              const std::set<std::pair<int64_t, StepKind>> &readers) {
-  std::map<int, size_t> lastUse; // by microbatch
+int64_t bowline::slotsInOrder(llvm::ArrayRef<MicrobatchStep> steps, int64_t writer, const std::set<int64_t> &readers) {
+  std::map<int64_t, size_t> lastUse; // by microbatch
   for (size_t position = 0; position < steps.size(); ++position)
-    if (readers.count({steps[position].stage, steps[position].kind}))
+    if (readers.count(steps[position].function))
       lastUse[steps[position].microbatch] = position;
   int64_t slots = 1;
-  std::set<int> alive;
+  std::set<int64_t> alive;
   for (size_t position = 0; position < steps.size(); ++position) {
-    const TimelineStep &step = steps[position];
-    if (writer == std::pair<int64_t, StepKind>(step.stage, step.kind)) {
+    const MicrobatchStep &step = steps[position];
+    if (step.function == writer) {
       alive.insert(step.microbatch);
-      slots = std::max<int64_t>(slots, *alive.rbegin() - *alive.begin() + 1);
+      slots = std::max(slots, *alive.rbegin() - *alive.begin() + 1);
     }
     if (auto last = lastUse.find(step.microbatch); last != lastUse.end() && last->second == position)
       alive.erase(step.microbatch);
