@@ -272,20 +272,27 @@ bool Recomputation::isCheap(const OpInfo &info) const {
   return fusion && !fusion.getContraction();
 }
 
-int Recomputation::shardOf(const OpInfo &info) const {
-  if (!isa<dist::AllGatherOp>(info.op) || info.operands.size() != 1)
-    return -1;
-  const ValueInfo &whole = values[info.results.front()];
-  return whole.saved && !isAlwaysKept(info.results.front()) ? info.operands.front() : -1;
-}
-
 Recomputation::Choice Recomputation::keepShards() const {
   std::vector<bool> kept = keepAll().kept;
-  for (int op : forwardOps)
-    if (int shard = shardOf(ops[op]); shard >= 0) {
-      kept[ops[op].results.front()] = false;
-      kept[shard] = true;
+  // By value: the shard that it was gathered from. Where a microbatch has several sequences, what is gathered is
+  // transposed.
+  std::vector<int> shardOf(values.size(), -1);
+  for (int op : forwardOps) {
+    const OpInfo &info = ops[op];
+    bool isGather = isa<dist::AllGatherOp>(info.op) && !values[info.results.front()].isGathered;
+    if (info.operands.size() != 1 || !(isGather || isCheap(info)))
+      continue;
+    int shard = isGather ? info.operands.front() : shardOf[info.operands.front()];
+    if (shard < 0)
+      continue;
+    for (int id : info.results) {
+      shardOf[id] = shard;
+      if (values[id].saved && !isAlwaysKept(id)) {
+        kept[id] = false;
+        kept[shard] = true;
+      }
     }
+  }
   return evaluate(std::move(kept));
 }
 

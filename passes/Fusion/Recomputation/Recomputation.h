@@ -126,8 +126,6 @@ private:
   Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, const std::vector<bool> &end) const;
   /// The peak, with what goes from the forward part to the backward part in several copies.
   int64_t bytesOf(const Choice &choice, int64_t copies) const;
-  /// The operand of a collective that gathers activations; -1 for any other operation, and where nothing is saved.
-  int shardOf(const OpInfo &info) const;
   double addedCost(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
 
   llvm::DenseMap<mlir::Value, int> idOf; // -1: needs no memory

@@ -8,7 +8,7 @@
 // CHECK: %[[S2:.*]] = graph.read @w2
 // CHECK: graph.write @loss_sum
 // CHECK: graph.write @w3.grad
-// CHECK: %[[A2:.*]] = dist.all_gather %[[S2]] dim 0 {{.*}}, dist.repetition = -1 : i64}
+// CHECK: %[[A2:.*]] = dist.all_gather %[[S2]] dim 0 {{.*}}, dist.repetition = 1 : i64}
 // CHECK-NEXT: %[[W2:.*]] = graph.reshape %[[A2]]
 // CHECK-NEXT: graph.dot_general %{{.*}}, %[[W2]] contract [1] x [0]
 // CHECK: graph.write @w2.grad

@@ -62,7 +62,11 @@ module {
     stage.send %3 to 1 channel "activation.even" : tensor<4xf32>
     graph.return
   }
-  graph.entry train_step @train_step [@forward.0, @send_activation.0, @backward.0] repeat [1, 1, 1] timeline [0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2, 0, 3, 1, 3, 2, 0, 2, 1, 2, 2, 2, 3] microbatches 4
+  graph.func update @update() {
+    graph.return
+  }
+  graph.entry train_step @train_step [@forward.0, @send_activation.0, @backward.0, @update] repeat [1, 1, 1, 1]
+    timeline [0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2, 0, 3, 1, 3, 2, 0, 2, 1, 2, 2, 2, 3, 3, 0] microbatches 4
 }
 
 // -----
@@ -70,15 +74,14 @@ module {
 // The first half of a divided backward pass computes again what both halves need. There are three microbatches between
 // the forward pass and the first half, and two between the halves.
 // CHECK: graph.state @stash.forward.0.kept.0 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 3
-// CHECK-NOT: graph.state @stash.forward
-// CHECK: graph.state @stash.backward_input.0.kept.1 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 2
-// CHECK: graph.func backward_input @backward_input.0()
-// CHECK: %[[E:.*]] = math.exp
-// CHECK: graph.write @stash.backward_input.0.kept.1, %[[E]]
 // CHECK: graph.func backward_weight @backward_weight.0()
 // CHECK-NOT: math.exp
 // CHECK: graph.read @stash.backward_input.0.kept.1
 // CHECK: graph.write @w.grad
+// CHECK: graph.state @stash.backward_input.0.kept.1 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 2
+// CHECK: graph.func backward_input @backward_input.0()
+// CHECK: %[[E:.*]] = math.exp
+// CHECK: graph.write @stash.backward_input.0.kept.1, %[[E]]
 // expected-remark @+1 {{recompute full of stage 0, for 4 microbatches in flight: 1 operations run again}}
 module {
   graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w")
@@ -114,5 +117,9 @@ module {
     graph.write @back, %6 : tensor<4xf32>
     graph.return
   }
-  graph.entry train_step @train_step [@forward.0, @backward_weight.0, @backward_input.0] repeat [1, 1, 1] timeline [0, 0, 0, 1, 0, 2, 2, 0, 0, 3, 2, 1, 1, 0, 2, 2, 1, 1, 2, 3, 1, 2, 1, 3] microbatches 4
+  graph.func update @update() {
+    graph.return
+  }
+  graph.entry train_step @train_step [@forward.0, @backward_weight.0, @backward_input.0, @update] repeat [1, 1, 1, 1]
+    timeline [0, 0, 0, 1, 0, 2, 2, 0, 0, 3, 2, 1, 1, 0, 2, 2, 1, 1, 2, 3, 1, 2, 1, 3, 3, 0] microbatches 4
 }

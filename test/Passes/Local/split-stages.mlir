@@ -63,13 +63,13 @@
 // SPLIT-LABEL: module @stage0
 // The first stage sends nothing down.
 // SPLIT-NOT: @backward_input.0
-// SPLIT: graph.func @backward_weight.0()
+// SPLIT: graph.func backward_weight @backward_weight.0()
 // SPLIT: graph.write @a.grad
 // SPLIT-LABEL: module @stage1
-// SPLIT-LABEL: graph.func @backward_input.1(
+// SPLIT-LABEL: graph.func backward_input @backward_input.1(
 // SPLIT-NOT: @b.grad
 // SPLIT: graph.write @stash.backward_input.1.0
-// SPLIT: graph.func @backward_weight.1(
+// SPLIT: graph.func backward_weight @backward_weight.1(
 // SPLIT: graph.write @b.grad
 
 module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
