@@ -21,11 +21,33 @@ static StringRef phaseOf(Operation *op) {
 bool bowline::isBackward(Operation *op) { return phaseOf(op) == StageDialect::kBackward; }
 bool bowline::isInBothPhases(Operation *op) { return phaseOf(op) == StageDialect::kBoth; }
 
+static bool isOfStage(Operation *op, int64_t stage) {
+  return isBackward(op) && !isa<stage::TransferOp>(op) && llvm::is_contained(stage::indexOf(op), stage);
+}
+
+/// The products that no operation of \p input needs, and the operations that only these use or that need them.
+static llvm::DenseSet<Operation *> findProducts(Block &block, int64_t stage, const llvm::DenseSet<Operation *> &input) {
+  llvm::DenseSet<Operation *> products;
+  auto isLeft = [&](Operation &op) { return isOfStage(&op, stage) && !input.contains(&op) && !products.contains(&op); };
+  auto isOfProducts = [&](Operation *op) { return products.contains(op); };
+  for (Operation &op : llvm::reverse(block))
+    if (isLeft(op) && (graph::isContraction(&op) || llvm::any_of(op.getUsers(), isOfProducts)))
+      products.insert(&op);
+  for (Operation &op : block)
+    if (isLeft(op) && llvm::any_of(op.getOperands(), [&](Value value) { return isOfProducts(value.getDefiningOp()); }))
+      products.insert(&op);
+  for (Operation &op : llvm::reverse(block))
+    if (isLeft(op) && !op.use_empty() && llvm::all_of(op.getUsers(), isOfProducts))
+      products.insert(&op);
+  return products;
+}
+
 llvm::DenseSet<Operation *> bowline::findBackwardInput(graph::FuncOp function, int64_t stage) {
   llvm::DenseSet<Operation *> input;
+  Block &block = function.getBody().front();
   // The walk goes from the last operation to the first, so that users are known before what they use.
-  for (Operation &op : llvm::reverse(function.getBody().front())) {
-    if (!isBackward(&op) || isa<stage::TransferOp>(op) || !llvm::is_contained(stage::indexOf(&op), stage))
+  for (Operation &op : llvm::reverse(block)) {
+    if (!isOfStage(&op, stage))
       continue;
     if (llvm::any_of(op.getUsers(), [&](Operation *user) {
           auto transfer = dyn_cast<stage::TransferOp>(user);
@@ -33,5 +55,11 @@ llvm::DenseSet<Operation *> bowline::findBackwardInput(graph::FuncOp function, i
         }))
       input.insert(&op);
   }
+  if (input.empty())
+    return input;
+  llvm::DenseSet<Operation *> products = findProducts(block, stage, input);
+  for (Operation &op : block)
+    if (isOfStage(&op, stage) && !products.contains(&op))
+      input.insert(&op);
   return input;
 }

@@ -14,8 +14,10 @@
 
 namespace bowline {
 
-/// The operations of a stage's backward pass on which the gradients depend that it sends to the stage before. The other
-/// operations are for the gradients of parameters, and may run later. \p function has labels.
+/// The operations of a stage's backward pass that run at once: those on which the gradients depend that it sends to the
+/// stage before, and sums such as the gradients of norms and biases, whose operands would take more memory until later
+/// than the sums take time. The other operations compute the gradients of matrices, and may run later (Qi et al., 2023,
+/// section 2). No operation where nothing is sent. \p function has labels.
 llvm::DenseSet<mlir::Operation *> findBackwardInput(graph::FuncOp function, int64_t stage);
 
 /// Whether an operation is in the backward pass alone.
