@@ -26,7 +26,7 @@ using namespace bowline;
 
 namespace {
 
-/// What cannot be computed about a schedule.
+/// The facts about a schedule that cannot be computed.
 struct Section {
   const char *choice;
   const char *title;
@@ -197,7 +197,7 @@ static std::string describeSection(const Section &section) {
   return text;
 }
 
-/// The table, read as is; what is said of it with two cells of a rank swapped.
+/// The table, and the message about it with two cells of a rank swapped.
 static std::string describeTables() {
   Schedule schedule = valueOf(makeSchedule(valueOf(parseScheduleChoice("1f1b")), 2, 3));
   std::string table = formatScheduleTable(schedule);
