@@ -26,7 +26,7 @@ using namespace bowline;
 
 namespace {
 
-/// What cannot be computed about a schedule.
+/// The facts about a schedule that cannot be computed.
 struct Section {
   const char *choice;
   const char *title;
@@ -106,26 +106,28 @@ template <typename T> static T valueOf(absl::StatusOr<T> value) {
 static const char kBegin[] = R"(<!-- Written by make-schedules-page from passes/Stages/Schedules; edit it there. -->
 # Pipeline schedules
 
-A pipeline of P ranks divides a batch into M microbatches. The schedule says in which order each rank does the forwards
-and backwards of its stages. `--schedule` takes these names:
+A pipeline of P ranks divides a batch into M microbatches. The schedule is the order in which each rank runs the
+forwards and backwards of its stages. `--schedule` takes these names:
 
 ```text
 %s
 ```
 
-Pictures and numbers on this page come from the code that makes the schedules: a simulation runs them, and what the
-papers' formulas give stands beside what it measured. Tests compare the two for many P, M and V.
+The code that makes the schedules also makes the pictures and numbers of this page. A simulation runs the schedules,
+and the tables compare its measurements with the formulas of the papers. Tests compare the two for many P, M and V.
 
-**Words.** F is a forward, B a backward; I and W are its halves where it is split, the gradients of the input and of
-the weights, B = I + W. A *chunk* is the stage that a rank holds, or one of its V stages. F, I, W and B also stand for
-their times per chunk. The *bubble* is the time that a rank idles in a step; the *inner* bubble that between its own
-first and last action. *Activations* are pairs of chunk and microbatch whose forward ran and whose B (or I; or W) did
-not, at the time of the most. Transfers take no time here, as in the papers; the simulation can give them some.
+**Terms.** F is a forward and B a backward. A backward may be split into two halves: I computes the gradients of the
+input and W those of the weights, B = I + W. A *chunk* is the stage that a rank holds, or one of its V stages. F, I, W
+and B also stand for their times per chunk. The *bubble* is the time that a rank idles in a step. The *inner* bubble is
+the idle time between the first and the last action of the rank. *Activations* are the largest number, at any time, of
+pairs of chunk and microbatch whose forward ran and whose B (or I; or W) did not. Transfers take no time here, as in the
+papers; the simulation can give them some.
 
 ## All of them
 
-The same model on 4 ranks with 8 microbatches: the forward of a rank's layers takes 2 ticks (1 tick for each of two
-chunks), I and W take as long as F. Activations are in units of what a rank's layers keep of one microbatch.
+This table compares the schedules for one model on 4 ranks with 8 microbatches. The forward of a rank's layers takes 2
+ticks (1 tick for each of two chunks), and I and W take as long as F. The unit of activations is the values that a
+rank's layers keep of one microbatch.
 
 | schedule | ticks per step | idle | inner bubble | activations | hangs without streams |
 |---|---:|---:|---:|---:|---|
@@ -195,7 +197,7 @@ static std::string describeSection(const Section &section) {
   return text;
 }
 
-/// The table, read as is; what is said of it with two cells of a rank swapped.
+/// The table, and the message about it with two cells of a rank swapped.
 static std::string describeTables() {
   Schedule schedule = valueOf(makeSchedule(valueOf(parseScheduleChoice("1f1b")), 2, 3));
   std::string table = formatScheduleTable(schedule);
@@ -230,13 +232,13 @@ with `#` are skipped. A table is checked before anything is compiled; the first 
                       refused.message(), R"(
 ```
 
-## What is checked
+## Checks of a schedule
 
-Of every schedule, published or written by you: each forward and each backward (or both of its halves) is there once;
-every action gets its inputs, so that no ranks wait for each other in a circle; and each rank takes what another sends
-it in the order in which it is sent, so that rendezvous without buffers cannot hang either. The last column of the
-first table is for executors that do not have streams for communication: between two actions such a rank sends one's
-result, receives the other's input, and waits for both. Bowline does not work so; the column says why.
+The compiler checks every schedule, published or your own: each forward and each backward (or both of its halves) occurs
+once; every action gets its inputs, so that ranks do not deadlock; and each rank receives messages in the order in which
+another rank sends them, so that rendezvous without buffers cannot hang either. The last column of the first table is
+about executors without streams for communication: between two actions, such a rank sends the result of the first,
+receives the input of the second, and waits for both. Bowline does not work in this way; the column shows the reason.
 )");
 }
 
