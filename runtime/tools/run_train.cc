@@ -82,6 +82,13 @@ absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoi
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }
 
+// The agreement of the ranks, which says what it waits for; until the steps begin, no line is open on the terminal.
+absl::StatusOr<Agreement> AgreementOf(const RunOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  agreement.SetNotes([&options](absl::string_view note) { Note(options, note); });
+  return agreement;
+}
+
 // A random text, the same on all ranks.
 absl::StatusOr<std::string> NewRunId(Agreement& agreement) {
   std::random_device random;
@@ -231,7 +238,7 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, AgreementOf(options));
   BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, options, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
   LoadedWeights weights;
@@ -265,7 +272,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::TrainStep, options.data));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, AgreementOf(options));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));

@@ -591,6 +591,44 @@ class Failures(FailureTest):
         self.assertNotIn("note:", done.err)
 
 
+class Busy(ProcessTest):
+    """Of two ranks, one whose disk takes longer than --timeout: the other waits for it, and says so."""
+
+    def wait_for(self, doing, slow, *arguments):
+        port = free_port()
+        environments = [torchrun(0, 2, port), tools.with_slow_files(slow, 1.5, **torchrun(1, 2, port))]
+        ranks = [self.begin(*arguments, "--timeout", 1, env=env) for env in environments]
+        ends = [self.finish(rank) for rank in ranks]
+        for end in ends:
+            self.assertEqual(end.code, 0, end.err)
+        self.assertIn(f"note: waiting for rank 1, which is {doing}\n", ends[0].err)
+        return ends[0]
+
+    def train(self, *arguments):
+        return [self.plan("dp=2"), "--data", tools.TOKENS, "--save", self.folder / "s", "--save-every", 2, *arguments]
+
+    def test_a_rank_that_saves(self):
+        # Beside the steps, and then in place of them.
+        self.wait_for("saving", ".step-0000", *self.train("--steps", 4))
+        self.assertEqual(sorted(path.name for path in (self.folder / "s").glob("step-*")), ["step-00000002", "step-00000004"])
+
+    def test_a_rank_that_loads_a_checkpoint(self):
+        self.succeed(*self.train("--steps", 2))
+        self.wait_for("loading a checkpoint", "parameters.rank", *self.train("--steps", 4, "--resume", self.folder / "s"))
+
+    def test_a_rank_that_loads_weights(self):
+        generates, serves = self.folder / "g.plan", self.folder / "s.plan"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "generate", "--seq", 16, "--mesh", "tp=2",
+                      *tools.ONE_THREAD, "-o", generates)
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "serve", "--max-context", 16, "--max-batch", 1,
+                      "--kv-blocks", 4, "--mesh", "tp=2", *tools.ONE_THREAD, "-o", serves)
+        asks = ["--prompt-tokens", "1,2,3", "--max-new-tokens", 2]
+        for arguments in (self.train("--steps", 2), [self.plan("dp=2"), "--eval-data", tools.TOKENS], [generates, *asks],
+                          [serves, *asks]):
+            with self.subTest(arguments=arguments[1:]):
+                self.wait_for("loading weights", "model.safetensors", *arguments, "--weights", tools.MODELS / MODEL)
+
+
 class Restarts(FailureTest):
     def begin_saving(self, name, *arguments, steps=12, **keywords):
         return self.begin(self.plan("dp=2,tp=2"), "--data", tools.TOKENS, "--order", "shuffle", "--steps", steps,
