@@ -67,14 +67,15 @@ class TokenScanTest : public ::testing::Test {
  protected:
   // Returns the verdict of all ranks, and into `looked_` how many tokens they looked at together.
   std::vector<std::string> Scan(int ranks, const std::vector<std::string>& paths, int64_t vocabulary = kVocabulary) {
-    looked_ = 0;
+    looked_ = reports_ = 0;
     World world(ranks);
     const std::vector<absl::Status> results = world.Run([&](int rank) -> absl::Status {
       BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
       std::vector<DatasetGroup::Member> members;
       for (const std::string& path : paths) members.push_back({std::make_unique<WatchedDataset>(path, looked_), 0});
       const DatasetGroup group(std::move(members));
-      return ScanTokens(group, vocabulary, directory_ / "cache", agreement, [](int64_t done, int64_t all) {
+      return ScanTokens(group, vocabulary, directory_ / "cache", agreement, [&](int64_t done, int64_t all) {
+        ++reports_;
         EXPECT_GE(done, 0);
         EXPECT_LE(done, all);
       });
@@ -91,7 +92,7 @@ class TokenScanTest : public ::testing::Test {
   }
 
   TempDirectory directory_;
-  std::atomic<int64_t> looked_{0};
+  std::atomic<int64_t> looked_{0}, reports_{0};
 };
 
 std::vector<uint16_t> Tokens(size_t count) {
@@ -165,6 +166,7 @@ TEST_F(TokenScanTest, AChangedFileIsLookedAtAgain) {
   WriteWholeFile(path, LlmcFile(tokens));
   EXPECT_THAT(Scan(2, {path}), Each(""));
   EXPECT_EQ(looked_, 1 << 20);
+  EXPECT_EQ(reports_, 2);  // one of each rank
   EXPECT_THAT(Scan(2, {path}), Each(""));
   EXPECT_EQ(looked_, 0);
   struct stat before;
