@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/cache_directory.h"
 #include "runtime/base/safetensors_writer.h"
+#include "runtime/plan/attachments.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
@@ -147,6 +148,10 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
     if (checkpoint->state().recipe.empty()) {
       Note(options, absl::StrCat("'", checkpoint->path(),
                                  "' does not say with which settings it was trained; those of the plan are used"));
+    } else if (AttachmentOf(trainer.session().plan(), kRecipeAttachment).empty()) {
+      Note(options, absl::StrCat("'", trainer.session().loaded_plan().name(),
+                                 "' does not say with which settings it trains; whether they are those of '",
+                                 checkpoint->path(), "' is not known. Compile the model again to have them compared"));
     }
     for (const SettingChange& change : trainer.changes()) {
       Note(options, absl::StrCat("from step ", trainer.steps_done() + 1, " on ", change.name, " is ", change.here,

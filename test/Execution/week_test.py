@@ -391,6 +391,17 @@ class Week(tools.ToolTest):
                       says="does not say with which settings it was trained", metrics=self.folder / "new.jsonl")
         self.assertEqual(self.state()["recipe"]["lr"], 0.002)
 
+    def test_a_plan_without_settings_goes_on_with_a_note(self):
+        self.run_plan(self.plan(), steps=3)
+        sizes = ["--batch", 2, "--seq", SEQ]
+        text = tools.succeed("bowline-compile", tools.MODELS / MODEL, *sizes, *tools.ONE_THREAD, "--compile-to=train", "-o", "-")
+        program, plan = self.folder / "old.mlir", self.folder / "old.plan"
+        kept = [line for line in text.decode().splitlines(keepends=True) if 'plan.attachment "recipe.json"' not in line]
+        self.assertEqual(len(kept), text.count(b"\n") - 1)
+        program.write_text("".join(kept))
+        tools.succeed("bowline-compile", program, "--compile-from=train", *tools.ONE_THREAD, "-o", plan)
+        self.run_plan(plan, "--resume", self.save, says=f"'{plan}' does not say with which settings it trains")
+
     def test_a_second_run_into_a_save_directory_is_refused(self):
         self.run_plan(self.plan(), steps=3)
         before = (self.save / self.latest() / "model.safetensors").read_bytes()
