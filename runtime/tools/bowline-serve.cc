@@ -44,6 +44,7 @@
 #include "runtime/tools/run_ranks.h"
 #include "runtime/tools/spawn.h"
 #include "runtime/tools/tool_support.h"
+#include "runtime/train/agreement.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
 
@@ -149,7 +150,11 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(LoadedPlan plan, const Rank
   if (const auto init = session->FindEntry(fbs::EntryKind::Init); init.ok() && !has_steps) {
     BOWLINE_RETURN_IF_ERROR(session->Run(*init));
   }
-  BOWLINE_RETURN_IF_ERROR(LoadWeights(*session, options.weights).status());
+  // Together, so that no rank takes one for gone that reads slowly.
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(view.group, options.timeout()));
+  agreement.SetNotes(Note);
+  BOWLINE_RETURN_IF_ERROR(
+      agreement.AllOkAfter("loading weights", [&] { return LoadWeights(*session, options.weights).status(); }));
   BOWLINE_RETURN_IF_ERROR(session->Prepare());
   return session;
 }

@@ -52,10 +52,11 @@ std::vector<int32_t> PromptOf(const RunOptions& options) {
 absl::StatusOr<RunEnd> RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  agreement.SetNotes([&](absl::string_view note) { Note(options, note); });
   const bool prints_ids = options.print.empty() ? options.prompt.empty() : options.print == "tokens";
   if (!options.prompt.empty() || !prints_ids) BOWLINE_RETURN_IF_ERROR(RequireBytes(generator, options.weights));
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(SetStates(*session, options)));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("loading weights", [&] { return SetStates(*session, options); }));
   const std::vector<int32_t> prompt = PromptOf(options);
   const auto prompted = static_cast<int64_t>(prompt.size());
   if (prompted > generator.context() || options.max_new_tokens > generator.context() - prompted + 1) {

@@ -23,6 +23,7 @@
 #include "runtime/tools/token_printer.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/trace_log.h"
+#include "runtime/train/agreement.h"
 
 namespace bowline {
 namespace {
@@ -94,12 +95,19 @@ absl::StatusOr<RunEnd> Continue(serve::StepRunner& runner, serve::SequenceReques
   return StopSignalCame() ? RunEnd::kStopped : RunEnd::kDone;
 }
 
+// All ranks load together, so that none takes one for gone that reads slowly.
+absl::Status SetStatesTogether(Session& session, const RunOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  agreement.SetNotes([&](absl::string_view note) { Note(options, note); });
+  return agreement.AllOkAfter("loading weights", [&] { return SetStates(session, options); });
+}
+
 }  // namespace
 
 absl::StatusOr<RunEnd> RunSteps(LoadedPlan plan, const RunOptions& options) {
   if (options.group != nullptr && options.group->rank() != 0) {
     BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
-    BOWLINE_RETURN_IF_ERROR(SetStates(*session, options));
+    BOWLINE_RETURN_IF_ERROR(SetStatesTogether(*session, options));
     // Rank 0 has the signal as well, and ends all.
     CatchStopSignals();
     BOWLINE_RETURN_IF_ERROR(serve::FollowSteps(*session, *options.group));
@@ -117,7 +125,7 @@ absl::StatusOr<RunEnd> RunSteps(LoadedPlan plan, const RunOptions& options) {
     BOWLINE_ASSIGN_OR_RETURN(request.prompt, Encode(*files, options));
   }
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
-  BOWLINE_RETURN_IF_ERROR(SetStates(*session, options));
+  BOWLINE_RETURN_IF_ERROR(SetStatesTogether(*session, options));
   std::unique_ptr<serve::StepLeader> leader;
   if (options.group != nullptr && options.group->ranks() > 1) {
     BOWLINE_ASSIGN_OR_RETURN(leader,

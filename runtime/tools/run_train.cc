@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/cache_directory.h"
 #include "runtime/base/safetensors_writer.h"
+#include "runtime/plan/attachments.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
@@ -82,6 +83,13 @@ absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoi
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }
 
+// The agreement of the ranks, which says what it waits for; until the steps begin, no line is open on the terminal.
+absl::StatusOr<Agreement> AgreementOf(const RunOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  agreement.SetNotes([&options](absl::string_view note) { Note(options, note); });
+  return agreement;
+}
+
 // A random text, the same on all ranks.
 absl::StatusOr<std::string> NewRunId(Agreement& agreement) {
   std::random_device random;
@@ -140,6 +148,10 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
     if (checkpoint->state().recipe.empty()) {
       Note(options, absl::StrCat("'", checkpoint->path(),
                                  "' does not say with which settings it was trained; those of the plan are used"));
+    } else if (AttachmentOf(trainer.session().plan(), kRecipeAttachment).empty()) {
+      Note(options, absl::StrCat("'", trainer.session().loaded_plan().name(),
+                                 "' does not say with which settings it trains; whether they are those of '",
+                                 checkpoint->path(), "' is not known. Compile the model again to have them compared"));
     }
     for (const SettingChange& change : trainer.changes()) {
       Note(options, absl::StrCat("from step ", trainer.steps_done() + 1, " on ", change.name, " is ", change.here,
@@ -231,7 +243,7 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, AgreementOf(options));
   BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, options, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
   LoadedWeights weights;
@@ -265,7 +277,7 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
                            OpenData(session, fbs::EntryKind::TrainStep, options.data));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, AgreementOf(options));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));

@@ -277,15 +277,13 @@ void Spawner::ReadReports() {
 }
 
 void Spawner::HandleSignal(int signal) {
+  if (std::find(kStopSignals.begin(), kStopSignals.end(), signal) != kStopSignals.end()) {
+    passed_on_ = signal;
+    return PassOn(signal);
+  }
   switch (signal) {
     case SIGCHLD:
       return Reap();
-    case SIGINT:
-    case SIGTERM:
-    case SIGUSR1:
-    case SIGHUP:
-      passed_on_ = signal;
-      return PassOn(signal);
     case SIGTSTP:
       stopping_ = true;
       PassOn(SIGSTOP);

@@ -141,12 +141,14 @@ void CheckpointSaver::Report(std::string path) {
 
 absl::Status CheckpointSaver::DeleteOld() {
   if (options_.keep == 0) return absl::OkStatus();
-  return agreement_.AllOkAfter("deleting old checkpoints", [&] {
-    if (agreement_.rank() != 0) return absl::OkStatus();
-    const absl::Status deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
-    if (!deleted.ok()) options_.on_note(deleted.message());
+  absl::Status deleted;
+  const absl::Status met = agreement_.AllOkAfter("deleting old checkpoints", [&] {
+    if (agreement_.rank() == 0) deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
     return absl::OkStatus();
   });
+  // Not before: meanwhile another thread may note who is waited for.
+  if (!deleted.ok()) options_.on_note(deleted.message());
+  return met;
 }
 
 }  // namespace bowline

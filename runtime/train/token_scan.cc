@@ -17,7 +17,7 @@
 namespace bowline {
 namespace {
 
-// Tokens that a rank looks at between two agreements, so that none waits long for another.
+// Tokens that a rank looks at between two agreements, so that an error of one ends the scan of all soon.
 constexpr int64_t kRound = int64_t{1} << 28;
 // Tokens between two reports of progress.
 constexpr int64_t kBlock = int64_t{1} << 22;
@@ -71,13 +71,14 @@ absl::Status ScanFile(const TokenDataset& file, Agreement& agreement, ScanProgre
   const int64_t begin = std::min(file.size(), share * agreement.rank());
   const int64_t end = std::min(file.size(), begin + share);
   for (int64_t round = 0; round < share; round += kRound) {
-    absl::Status found;
     const int64_t round_end = std::min(end, begin + round + kRound);
-    for (int64_t at = begin + round; at < round_end && found.ok(); at += kBlock) {
-      found = file.CheckTokens(at, std::min(kBlock, round_end - at));
-      progress(at - begin, share);
-    }
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(found));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("checking ids", [&]() -> absl::Status {
+      for (int64_t at = begin + round; at < round_end; at += kBlock) {
+        BOWLINE_RETURN_IF_ERROR(file.CheckTokens(at, std::min(kBlock, round_end - at)));
+        progress(at - begin, share);
+      }
+      return absl::OkStatus();
+    }));
   }
   return absl::OkStatus();
 }

@@ -108,7 +108,16 @@ class TrainLoop {
     if (metrics_ != nullptr) Remember(metrics_->WriteStep(step, result, tokens_per_second, seconds * 1e3));
     observer_.OnStep(step, result, tokens_per_second);
     if (options_.allow_non_finite) return absl::OkStatus();
-    return CheckFinite(step, result, step == first_ ? options_.begin : "");
+    const absl::Status finite = CheckFinite(step, result, step == first_ ? options_.begin : "");
+    if (!finite.ok()) FinishSave();
+    return finite;
+  }
+
+  // Waits for the save of an earlier step before an error ends the loop that all ranks have. A rank that ended first
+  // would have the others ended while they write.
+  void FinishSave() {
+    const absl::Status saved = saver_.Finish();
+    if (!saved.ok()) observer_.OnNote(saved.message());
   }
 
   absl::Status Evaluate() {

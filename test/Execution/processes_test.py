@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ranks as processes do what ranks as threads do, by every launcher, and say who broke the run when one fails."""
 
+import json
 import os
 import pathlib
 import re
@@ -589,6 +590,64 @@ class Failures(FailureTest):
         done = self.finish(process)
         self.assertEqual(done.code, 75, done.err)
         self.assertNotIn("note:", done.err)
+
+
+class Busy(ProcessTest):
+    """Of two ranks, one whose disk takes longer than --timeout: the other waits for it, and says so."""
+
+    def wait_for(self, doing, slow, *arguments):
+        port = free_port()
+        environments = [torchrun(0, 2, port), tools.with_slow_files(slow, 1.5, **torchrun(1, 2, port))]
+        ranks = [self.begin(*arguments, "--timeout", 1, env=env) for env in environments]
+        ends = [self.finish(rank) for rank in ranks]
+        for end in ends:
+            self.assertEqual(end.code, 0, end.err)
+        self.assertIn(f"note: waiting for rank 1, which is {doing}\n", ends[0].err)
+        return ends[0]
+
+    def train(self, *arguments):
+        return [self.plan("dp=2"), "--data", tools.TOKENS, "--save", self.folder / "s", "--save-every", 2, *arguments]
+
+    def test_a_rank_that_saves(self):
+        # Beside the steps, and then in place of them.
+        self.wait_for("saving", ".step-0000", *self.train("--steps", 4))
+        self.assertEqual(sorted(path.name for path in (self.folder / "s").glob("step-*")), ["step-00000002", "step-00000004"])
+
+    def test_steps_go_on_beside_a_save(self):
+        metrics = self.folder / "m.jsonl"
+        process = self.begin(self.plan("dp=2"), "--data", tools.TOKENS, "--steps", 10**7, "--save", self.folder / "s",
+                             "--save-every", 1000, "--metrics", metrics, "--quiet",
+                             env=tools.with_slow_files(".step-00001000", 0.4, **environment()))
+        until = time.monotonic() + tools.TIMEOUT_SECONDS
+        while not metrics.exists() or "save_s" not in metrics.read_text():
+            self.assertIsNone(process.poll(), "it ended early")
+            self.assertLess(time.monotonic(), until, "it saves nothing")
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process).code, 75)
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        save = next(line for line in lines if "save_s" in line)
+        self.assertEqual(save["step"], 1000)
+        # Up to the next save, which waits for this one.
+        steps_before = [line["step_ms"] for line in lines[:lines.index(save)] if "loss" in line and line["step"] > 1000]
+        self.assertGreater(len(steps_before), 0)
+        self.assertLess(save["save_stall_s"] + 1e-3 * sum(steps_before), 1.1 * save["save_s"])
+
+    def test_a_rank_that_loads_a_checkpoint(self):
+        self.succeed(*self.train("--steps", 2))
+        self.wait_for("loading a checkpoint", "parameters.rank", *self.train("--steps", 4, "--resume", self.folder / "s"))
+
+    def test_a_rank_that_loads_weights(self):
+        generates, serves = self.folder / "g.plan", self.folder / "s.plan"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "generate", "--seq", 16, "--mesh", "tp=2",
+                      *tools.ONE_THREAD, "-o", generates)
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "serve", "--max-context", 16, "--max-batch", 1,
+                      "--kv-blocks", 4, "--mesh", "tp=2", *tools.ONE_THREAD, "-o", serves)
+        asks = ["--prompt-tokens", "1,2,3", "--max-new-tokens", 2]
+        for arguments in (self.train("--steps", 2), [self.plan("dp=2"), "--eval-data", tools.TOKENS], [generates, *asks],
+                          [serves, *asks]):
+            with self.subTest(arguments=arguments[1:]):
+                self.wait_for("loading weights", "model.safetensors", *arguments, "--weights", tools.MODELS / MODEL)
 
 
 class Restarts(FailureTest):

@@ -101,6 +101,15 @@ class ServeRanks(tools.ToolTest):
         self.end(ranks[1])
         self.assertEqual(ranks[0].wait(tools.TIMEOUT_SECONDS), 0)
 
+    def test_a_rank_that_loads_longer_than_its_timeout(self):
+        meeting = f"file:{self.folder}/meeting"
+        ranks = [self.launch(self.plan, "--weights", self.weights, "--rank", rank, "--world-size", 2, "--rendezvous",
+                             meeting, "--timeout", 1, **(tools.with_slow_files("model.safetensors", 1.5) if rank == 1 else {}))
+                 for rank in (1, 0)]
+        self.assertEqual(self.answers(self.port_of(ranks[1])), self.texts(self.plan))
+        self.end(ranks[1])
+        self.assertEqual(ranks[0].wait(tools.TIMEOUT_SECONDS), 0)
+
     def test_ranks_wait_longer_than_their_timeout(self):
         for flags in ([], ["--nproc", "2"]):
             with self.subTest(flags=flags):

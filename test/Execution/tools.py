@@ -122,6 +122,15 @@ def with_stand_ins(**more):
     return {**os.environ, "LD_LIBRARY_PATH": str(_tools.parent / "test" / "cuda_stand_in"), **more}
 
 
+def with_slow_files(text, seconds, **more):
+    """The environment in which files whose path contains the text take so much longer to open."""
+    library = _tools.parent / "test" / "slow_files" / "libbowline_slow_files.so"
+    # Sanitizers want to come first.
+    options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
+    return {**os.environ, "LD_PRELOAD": str(library), "ASAN_OPTIONS": options, "BOWLINE_SLOW_FILES": str(text),
+            "BOWLINE_SLOW_SECONDS": str(seconds), **more}
+
+
 def compile_train(model, plan, *flags, threads=1):
     succeed("bowline-compile", MODELS / model, "--mode", "train", *TRAIN_SHAPES[model],
             "--threads", threads, *flags, "-o", plan)

@@ -345,13 +345,28 @@ class Week(tools.ToolTest):
                                                            "lr": {"from": "0.001", "to": "0.002"}}}])
         self.assertEqual(self.state()["recipe"]["lr"], 0.002)
         self.assertEqual(self.state(3)["run"], self.state(6)["run"])
-        # It goes on with what it has now; the type that is computed in, the optimizer and the batch are settings, too.
+        # It goes on with what it has now; the seed and the batch are settings, too.
         self.run_plan(other, "--resume", self.save, steps=7)
-        for flags, name in ((["--dtype", "bf16"], "dtype"), (["--lr-schedule", "cosine", "--decay-steps", 9], "lr-schedule"),
-                            (["--batch", 4], "batch"), (["--seed", 3], "seed"),
-                            (["--weight-decay", "0"], "weight-decay"), (["--eps", "1e-6"], "eps"),
-                            (["--warmup-steps", 2], "warmup-steps"), (["--beta1", "0.8"], "beta1")):
-            self.run_plan(self.plan(*flags), "--resume", self.save, steps=9, code=1, says=f"\n  {name} ")
+        for flag, value in (("seed", 3), ("batch", 4)):
+            self.run_plan(self.plan(f"--{flag}", value), "--resume", self.save, steps=9, code=1, says=f"\n  {flag} ")
+
+    def test_every_setting_of_the_optimizer_is_compared(self):
+        cosine = ["--lr-schedule", "cosine", "--decay-steps", 9]
+        self.run_plan(self.plan(*cosine), steps=1)
+        changes = {"optimizer": "sgd", "dtype": "bf16", "lr": 0.002, "lr-schedule": "constant", "warmup-steps": 2,
+                   "clip-norm": 0, "decay-steps": 8, "min-lr": 0.0005, "beta1": 0.8, "beta2": 0.99, "eps": 1e-6,
+                   "weight-decay": 0}
+        self.assertEqual(self.state()["recipe"].keys(), changes.keys())
+        # A flag of training that is new is a setting, or says how a step is computed, which changes its rounding alone.
+        how = {"--batch", "--microbatches", "--zero", "--zero-axis", "--prefetch", "--schedule", "--stages", "--recompute",
+               "--bucket-bytes", "--runs-in-flight"}
+        described = re.split(r"\n  (?=-)", tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0])
+        flags = {text.split()[0] for text in described if text.endswith("(train)")}
+        self.assertEqual(flags, how | {f"--{name}" for name in changes.keys() - {"dtype"}})
+        for name, value in changes.items():
+            schedule = [] if name == "lr-schedule" else cosine if name != "decay-steps" else cosine[:2]
+            self.run_plan(self.plan(*schedule, f"--{name}", value), "--resume", self.save, steps=9, code=1,
+                          says=f"\n  {name} ")
 
     def test_another_optimizer_is_no_change_that_can_be_allowed(self):
         adamw, sgd = self.plan(), self.plan("--optimizer", "sgd")
@@ -375,6 +390,17 @@ class Week(tools.ToolTest):
         self.run_plan(self.plan("--lr", "0.002"), "--resume", self.save,
                       says="does not say with which settings it was trained", metrics=self.folder / "new.jsonl")
         self.assertEqual(self.state()["recipe"]["lr"], 0.002)
+
+    def test_a_plan_without_settings_goes_on_with_a_note(self):
+        self.run_plan(self.plan(), steps=3)
+        sizes = ["--batch", 2, "--seq", SEQ]
+        text = tools.succeed("bowline-compile", tools.MODELS / MODEL, *sizes, *tools.ONE_THREAD, "--compile-to=train", "-o", "-")
+        program, plan = self.folder / "old.mlir", self.folder / "old.plan"
+        kept = [line for line in text.decode().splitlines(keepends=True) if 'plan.attachment "recipe.json"' not in line]
+        self.assertEqual(len(kept), text.count(b"\n") - 1)
+        program.write_text("".join(kept))
+        tools.succeed("bowline-compile", program, "--compile-from=train", *tools.ONE_THREAD, "-o", plan)
+        self.run_plan(plan, "--resume", self.save, says=f"'{plan}' does not say with which settings it trains")
 
     def test_a_second_run_into_a_save_directory_is_refused(self):
         self.run_plan(self.plan(), steps=3)

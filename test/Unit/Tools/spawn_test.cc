@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "runtime/tools/stop_signals.h"
 #include "test/Unit/Base/temp_directory.h"
 
 namespace bowline {
@@ -54,13 +55,17 @@ void Do(const SpawnedRank& self, absl::string_view action) {
   if (parts[0] == "save") Save(argument);
   if (parts[0] == "finish" && std::filesystem::exists(argument)) ::_exit(0);
   if (parts[0] == "exit" && is_number) ::_exit(number);
+  if (parts[0] == "ask" && is_number) {
+    EndOnStopSignals();
+    ::kill(::getppid(), number);
+  }
   if (parts[0] == "signal" && is_number) ::raise(number);
   if (parts[0] == "say") std::fprintf(stderr, "spawn-test: error: %s\n", argument.c_str());
   if (parts[0] == "touch") std::ofstream(argument, std::ios::app).put('\n');
   while (parts[0] == "await" && !std::filesystem::exists(argument)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  while (parts[0] == "hang") ::pause();
+  while (parts[0] == "hang" || parts[0] == "ask") ::pause();
 }
 
 // `arguments`: "--rank" and its number, ..., then "0=ACTION,ACTION", "1=...". Without a rank it is 0.
@@ -153,6 +158,13 @@ TEST(Spawn, AfterTheMeetingTheOthersMaySayWhatTheyWaitedFor) {
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("[ranks 0, 2] spawn-test: error: waited for 1\n"),
                                Not(HasSubstr("before all ranks had met"))));
+}
+
+TEST(Spawn, EveryStopSignalIsPassedOn) {
+  std::signal(SIGHUP, SIG_DFL);  // a test under nohup ignores it
+  for (const int signal : kStopSignals) {
+    EXPECT_EQ(Spawn(1, {absl::StrCat("0=meet,ask:", signal)}).exit_code, kStoppedExitCode) << signal;
+  }
 }
 
 TEST(Spawn, OneRankHasNobodyToMeet) {

@@ -6,14 +6,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <thread>
 
+#include "runtime/plan/plan_writer.h"
+#include "runtime/train/non_finite.h"
 #include "runtime/train/save_directory.h"
+#include "runtime/train/train_loop.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/agreement_fixture.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
+#include "test/Unit/Train/toy_run.h"
 
 namespace bowline {
 namespace {
@@ -138,6 +144,47 @@ TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
   });
   EXPECT_THAT(std::string(statuses[0].message()), HasSubstr("rank 2 fell over"));
   ExpectSaved(directory.path(), 5);
+}
+
+// The loss of step 2 is infinite while the checkpoint of step 1 is written: all ranks name it together, however long
+// one of them writes, before the error ends them.
+TEST(CheckpointSaverTest, ASaveInTheBackgroundOutlivesALossThatIsNoNumber) {
+  constexpr int kRanks = 2;
+  // Large, so that the files take longer than a step.
+  const ToyShape shape = {.vocabulary = 40'000, .width = 16, .lr = 1e30};
+  const ToyData data(50, 7, 1);
+  fbs::PlanT plan = ToyTrainPlan(shape);
+  plan.mesh.push_back(std::make_unique<fbs::AxisT>());
+  plan.mesh.back()->name = "dp";
+  plan.mesh.back()->size = kRanks;
+  const auto bytes = WritePlan(plan);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  struct Saves : TrainObserver {
+    std::vector<int64_t> steps;
+    void OnSave(int64_t step, const std::string&) override { steps.push_back(step); }
+  };
+  const TempDirectory directory;
+  std::vector<Saves> saves(kRanks);
+  const auto statuses = AsRanks(kRanks, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes({bytes->data(), bytes->size()}));
+    SessionOptions options;
+    options.group = &group;
+    options.prove = false;  // made by hand
+    BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(std::move(loaded), options));
+    BOWLINE_ASSIGN_OR_RETURN(Trainer trainer,
+                             Trainer::Create(session.get(), data.dataset.get(), DataOrder::kSequential));
+    BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
+    const std::atomic<bool> stop{false};
+    return RunTrainLoop({.steps = 4, .save_directory = directory.path(), .save_every = 1, .saves_in_background = true},
+                        trainer, nullptr, nullptr, saves[static_cast<size_t>(agreement.rank())], stop, &agreement)
+        .status();
+  });
+  for (const absl::Status& status : statuses) {
+    EXPECT_TRUE(IsNotFinite(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("step 2: the loss is "));
+  }
+  for (const Saves& of_rank : saves) EXPECT_THAT(of_rank.steps, ElementsAre(1));
+  EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 1);
 }
 
 TEST(AgreementTest, ARankAtWorkIsWaitedForLongerThanOneThatIsSilent) {

@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using testing::World;
@@ -34,7 +37,8 @@ constexpr int64_t kVocabulary = 300;
 // Counts the tokens that are looked at.
 class WatchedDataset : public TokenDataset {
  public:
-  WatchedDataset(const std::string& path, std::atomic<int64_t>& looked) : looked_(looked) {
+  WatchedDataset(const std::string& path, std::atomic<int64_t>& looked, std::chrono::nanoseconds delay = {})
+      : looked_(looked), delay_(delay) {
     auto opened = OpenTokenDataset(path, {.vocabulary = kVocabulary});
     EXPECT_TRUE(opened.ok()) << opened.status();
     file_ = *std::move(opened);
@@ -48,6 +52,7 @@ class WatchedDataset : public TokenDataset {
     return file_->Read(begin, count, out);
   }
   absl::Status CheckTokens(int64_t begin, int64_t count) const override {
+    std::this_thread::sleep_for(delay_);
     looked_ += count;
     return file_->CheckTokens(begin, count);
   }
@@ -55,20 +60,22 @@ class WatchedDataset : public TokenDataset {
  private:
   std::unique_ptr<TokenDataset> file_;
   std::atomic<int64_t>& looked_;
+  const std::chrono::nanoseconds delay_;
 };
 
 class TokenScanTest : public ::testing::Test {
  protected:
   // Returns the verdict of all ranks, and into `looked_` how many tokens they looked at together.
   std::vector<std::string> Scan(int ranks, const std::vector<std::string>& paths, int64_t vocabulary = kVocabulary) {
-    looked_ = 0;
+    looked_ = reports_ = 0;
     World world(ranks);
     const std::vector<absl::Status> results = world.Run([&](int rank) -> absl::Status {
       BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
       std::vector<DatasetGroup::Member> members;
       for (const std::string& path : paths) members.push_back({std::make_unique<WatchedDataset>(path, looked_), 0});
       const DatasetGroup group(std::move(members));
-      return ScanTokens(group, vocabulary, directory_ / "cache", agreement, [](int64_t done, int64_t all) {
+      return ScanTokens(group, vocabulary, directory_ / "cache", agreement, [&](int64_t done, int64_t all) {
+        ++reports_;
         EXPECT_GE(done, 0);
         EXPECT_LE(done, all);
       });
@@ -85,7 +92,7 @@ class TokenScanTest : public ::testing::Test {
   }
 
   TempDirectory directory_;
-  std::atomic<int64_t> looked_{0};
+  std::atomic<int64_t> looked_{0}, reports_{0};
 };
 
 std::vector<uint16_t> Tokens(size_t count) {
@@ -112,6 +119,24 @@ TEST_F(TokenScanTest, EveryPlaceOfEveryFileIsLookedAtByOneRank) {
     }
     std::filesystem::remove_all(directory_ / "cache");
   }
+}
+
+// As one whose disk is slow.
+TEST_F(TokenScanTest, ARankThatReadsLongerThanTheTimeoutIsWaitedFor) {
+  const auto timeout = std::chrono::seconds(2);
+  const std::string path = directory_ / "a";
+  WriteWholeFile(path, LlmcFile(Tokens(100)));
+  std::vector<std::string> notes;
+  World world(2, timeout);
+  const std::vector<absl::Status> results = world.Run([&](int rank) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), timeout));
+    if (rank == 0) agreement.SetNotes([&](absl::string_view note) { notes.emplace_back(note); });
+    const WatchedDataset data(path, looked_, rank == 1 ? 2 * timeout : std::chrono::seconds(0));
+    return ScanTokens(data, kVocabulary, "", agreement, [](int64_t, int64_t) {});
+  });
+  EXPECT_THAT(results, Each(absl::OkStatus()));
+  EXPECT_EQ(looked_, 100);
+  EXPECT_THAT(notes, ElementsAre("waiting for rank 1, which is checking ids"));
 }
 
 TEST_F(TokenScanTest, AResultIsKeptForThisFileAndVocabulary) {
@@ -141,6 +166,7 @@ TEST_F(TokenScanTest, AChangedFileIsLookedAtAgain) {
   WriteWholeFile(path, LlmcFile(tokens));
   EXPECT_THAT(Scan(2, {path}), Each(""));
   EXPECT_EQ(looked_, 1 << 20);
+  EXPECT_EQ(reports_, 2);  // one of each rank
   EXPECT_THAT(Scan(2, {path}), Each(""));
   EXPECT_EQ(looked_, 0);
   struct stat before;

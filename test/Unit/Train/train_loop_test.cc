@@ -175,27 +175,44 @@ TEST(TrainLoopTest, AStopCutsAnEvaluationShortWhichAResumedRunBeginsWith) {
   EXPECT_THAT(more.list, ElementsAre("eval 4"));
 }
 
+// The step before it is saved, whether that was due or not: its states are finite.
 TEST(TrainLoopTest, AnEvaluationThatIsNoNumberIsSavedBeforeAndAnError) {
   const ToyShape shape;
   const ToyData data(97, shape.vocabulary, 1);
-  for (const bool allow : {false, true}) {
+  for (const auto& [allow, save_every] : {std::pair{false, 0}, {false, 2}, {true, 0}}) {
     const TempDirectory directory;
     ToyRun run(shape, data);
     auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get());
     ASSERT_TRUE(evaluator.ok());
-    // Finite weights whose product is not.
-    for (const char* key : {kToyEmbedKey, kToyHeadKey}) {
-      std::vector<float> values = testing::ReadTensor<float>(*run.session, run.session->State(key));
-      for (float& value : values) value = 1e30f;
-      ASSERT_TRUE(run.session->WriteAll<float>(*run.session->State(key), values).ok());
-    }
-    Events events;
-    const TrainLoopOptions options = {
-        .steps = 0, .save_directory = directory.path(), .allow_non_finite = allow, .begin_with_evaluation = true};
+    struct Enlarging : Events {
+      Session* session = nullptr;
+      void OnStep(int64_t step, const StepResult& result, double rate) override {
+        Events::OnStep(step, result, rate);
+        // Finite weights whose product is not.
+        for (const char* key : {kToyEmbedKey, kToyHeadKey}) {
+          std::vector<float> values = testing::ReadTensor<float>(*session, session->State(key));
+          for (float& value : values) value = step == 2 ? 1e30f : value;
+          ASSERT_TRUE(session->WriteAll<float>(*session->State(key), values).ok());
+        }
+      }
+    } events;
+    events.session = run.session.get();
+    const TrainLoopOptions options = {.steps = allow ? 2 : 5,
+                                      .eval_every = 2,
+                                      .save_directory = directory.path(),
+                                      .save_every = save_every,
+                                      .allow_non_finite = allow};
     const auto done = RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop);
-    EXPECT_THAT(events.list, ElementsAre("eval 0"));
     EXPECT_EQ(done.ok(), allow);
-    if (!allow) EXPECT_TRUE(IsNotFinite(done.status())) << done.status();
+    EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 2);
+    if (allow || save_every > 0) {
+      EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "save 2", "eval 2"));
+    } else {
+      EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "eval 2", "save 2"));
+    }
+    if (allow) continue;
+    EXPECT_TRUE(IsNotFinite(done.status())) << done.status();
+    EXPECT_THAT(std::string(done.status().message()), HasSubstr("evaluation after step 2: the loss is "));
   }
 }
 
