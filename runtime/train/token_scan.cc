@@ -71,13 +71,16 @@ absl::Status ScanFile(const TokenDataset& file, Agreement& agreement, ScanProgre
   const int64_t begin = std::min(file.size(), share * agreement.rank());
   const int64_t end = std::min(file.size(), begin + share);
   for (int64_t round = 0; round < share; round += kRound) {
-    absl::Status found;
-    const int64_t round_end = std::min(end, begin + round + kRound);
-    for (int64_t at = begin + round; at < round_end && found.ok(); at += kBlock) {
-      found = file.CheckTokens(at, std::min(kBlock, round_end - at));
-      progress(at - begin, share);
-    }
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(found));
+    // A slow disk may take longer for its share than a rank is waited for.
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("checking ids", [&] {
+      absl::Status found;
+      const int64_t round_end = std::min(end, begin + round + kRound);
+      for (int64_t at = begin + round; at < round_end && found.ok(); at += kBlock) {
+        found = file.CheckTokens(at, std::min(kBlock, round_end - at));
+        progress(at - begin, share);
+      }
+      return found;
+    }));
   }
   return absl::OkStatus();
 }
