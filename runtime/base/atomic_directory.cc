@@ -66,6 +66,12 @@ void RemoveLeftovers(const std::string& parent) {
 absl::Status MakeDirectories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
+  std::error_code ignored;
+  if (error && fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot make directory '", path, "': it is a symbolic link to '",
+                                                   fs::read_symlink(path, ignored).string(),
+                                                   "', which is not there; make that directory, or give another name"));
+  }
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make directory '", path, "'"));
   return absl::OkStatus();
 }

@@ -327,6 +327,9 @@ class Week(tools.ToolTest):
         (self.folder / "s").write_text("a file")
         text = self.run_plan(self.plan(), code=1, says=str(self.save))
         self.assertNotIn("step 1/", text)
+        self.save.unlink()
+        self.save.symlink_to("nowhere")  # as when a disk is not mounted
+        self.run_plan(self.plan(), code=1, says="is a symbolic link to 'nowhere', which is not there")
 
     def test_another_recipe_is_refused_or_recorded(self):
         self.run_plan(self.plan(), steps=3)
