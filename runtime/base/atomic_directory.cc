@@ -4,12 +4,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/atomic_file.h"
 
@@ -22,7 +26,18 @@ std::string ReplacedName(const std::string& path) {
   return absl::StrCat(DirectoryOf(path), "/.", path.substr(path.rfind('/') + 1), ".replaced");
 }
 
-bool IsStagingName(const std::string& name) { return absl::StartsWith(name, ".") && absl::StrContains(name, ".tmp-"); }
+// A name that TemporarySiblingOf gives: another program's directory may look alike in part.
+bool IsStagingName(absl::string_view name) {
+  constexpr absl::string_view kMark = ".tmp-";
+  const size_t mark = name.rfind(kMark);
+  if (!absl::StartsWith(name, ".") || mark == absl::string_view::npos) return false;
+  const std::pair<absl::string_view, absl::string_view> numbers =
+      absl::StrSplit(name.substr(mark + kMark.size()), absl::MaxSplits('-', 1));
+  const auto [process, random] = numbers;
+  constexpr size_t kFewest = 9;  // eight digits and those of a counter
+  return !process.empty() && std::all_of(process.begin(), process.end(), absl::ascii_isdigit) &&
+         random.size() >= kFewest && std::all_of(random.begin(), random.end(), absl::ascii_isxdigit);
+}
 
 bool IsDirectory(const std::string& path) {
   std::error_code ignored;
@@ -51,6 +66,12 @@ void RemoveLeftovers(const std::string& parent) {
 absl::Status MakeDirectories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
+  std::error_code ignored;
+  if (error && fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot make directory '", path, "': it is a symbolic link to '",
+                                                   fs::read_symlink(path, ignored).string(),
+                                                   "', which is not there; make that directory, or give another name"));
+  }
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make directory '", path, "'"));
   return absl::OkStatus();
 }

@@ -40,6 +40,12 @@ absl::StatusOr<SafetensorsDirectory> SafetensorsDirectory::Open(const std::strin
     if (!std::filesystem::is_directory(directory, ignored)) {
       return absl::NotFoundError(absl::StrCat("there is no directory '", directory, "'; check the path"));
     }
+    for (const absl::string_view name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+      if (!Exists(absl::StrCat(directory, "/", name))) continue;
+      return absl::NotFoundError(absl::StrCat("'", directory, "' holds ", name,
+                                              " and no model.safetensors; weights that torch.save wrote are not read: "
+                                              "convert them to safetensors"));
+    }
     return absl::NotFoundError(absl::StrCat("'", directory,
                                             "' holds neither model.safetensors nor model.safetensors.index.json; "
                                             "give a directory with weights"));

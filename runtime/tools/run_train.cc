@@ -108,7 +108,8 @@ absl::StatusOr<std::optional<Checkpoint>> OpenCheckpoint(const RunOptions& optio
       "opening a checkpoint", [&] { return agreement.rank() == 0 ? open(options.resume) : absl::OkStatus(); }));
   BOWLINE_ASSIGN_OR_RETURN(const std::string path,
                            agreement.FromRankZero(checkpoint.has_value() ? checkpoint->path() : ""));
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(checkpoint.has_value() ? absl::OkStatus() : open(path)));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("opening a checkpoint",
+                                               [&] { return checkpoint.has_value() ? absl::OkStatus() : open(path); }));
   return checkpoint;
 }
 
@@ -281,6 +282,10 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));
+  const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
+  const bool finished = done >= options.steps;
+  TrainConsole console(options.quiet, done + 1, options.steps);
+  agreement.SetNotes([&](absl::string_view note) { console.OnNote(note); });
   std::unique_ptr<TokenDataset> eval_data;
   std::optional<Evaluator> evaluator;
   if (!options.eval_data.empty()) {
@@ -288,10 +293,6 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
     BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(&session, eval_data.get(), options.eval_batches));
     BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, options, agreement));
   }
-  const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
-  const bool finished = done >= options.steps;
-  TrainConsole console(options.quiet, done + 1, options.steps);
-  agreement.SetNotes([&](absl::string_view note) { console.OnNote(note); });
   BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
   if (finished && !evaluator.has_value()) {
     // Lines that it could not write are still to be written.

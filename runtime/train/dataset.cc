@@ -182,12 +182,14 @@ absl::StatusOr<TokenArray> ParseArray(absl::Span<const uint8_t> bytes, const std
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is no token file; ", format, "; `bowline data tokenize` makes token files of text"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", name,
-                   "' is no token file: its first bytes are neither llm.c's magic 20240520 or 20240801 nor that of "
-                   ".npy, and no Megatron .idx file belongs to it; make one with bowline-data tokenize, or, if it "
-                   "holds raw tokens of 16 bits and nothing else, give it as u16:",
-                   name));
+  // What is no raw file either, as text, is not to be given as one.
+  const bool may_be_raw = ParseRawTokens(bytes, ElementType::kU16, name).ok();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", name,
+      "' is no token file: its first bytes are neither llm.c's magic 20240520 or 20240801 nor that of .npy, and no "
+      "Megatron .idx file belongs to it; make one with bowline-data tokenize",
+      may_be_raw ? absl::StrCat(", or, if it holds raw tokens of 16 bits and nothing else, give it as u16:", name)
+                 : ""));
 }
 
 absl::StatusOr<std::unique_ptr<ArrayTokenDataset>> MakeMegatron(absl::Span<const uint8_t> index,
@@ -320,6 +322,12 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string
   if (!LooksLikeLlmc(bytes) && !LooksLikeNpy(bytes) && absl::ConsumeSuffix(&stem, ".bin")) {
     BOWLINE_ASSIGN_OR_RETURN(const bool has_index, IsMegatronIndex(absl::StrCat(stem, ".idx")));
     if (has_index) return OpenMegatron(std::string(stem), options);
+    const std::string beside = absl::StrCat(stem, ".idx");
+    if (std::filesystem::exists(beside, ignored)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", path, "' is no token file by itself, and '", beside,
+                       "' beside it does not begin with Megatron's index magic MMIDIDX; make the index again"));
+    }
   }
   BOWLINE_ASSIGN_OR_RETURN(const TokenArray array, ParseArray(bytes, path));
   auto dataset = std::make_unique<ArrayTokenDataset>(array, path, options);

@@ -102,6 +102,7 @@ absl::StatusOr<std::string> ParallelSave::CommitHere(const absl::Status& written
   const auto commit = [&]() -> absl::Status {
     if (!writer_.has_value()) return absl::OkStatus();
     BOWLINE_ASSIGN_OR_RETURN(path, writer_->Commit());
+    named_ = path;
     return absl::OkStatus();
   };
   BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("naming a checkpoint", commit));
@@ -111,7 +112,8 @@ absl::StatusOr<std::string> ParallelSave::CommitHere(const absl::Status& written
 absl::StatusOr<std::string> ParallelSave::Commit(const absl::Status& written, Agreement& agreement) {
   absl::StatusOr<std::string> path = CommitHere(written, agreement);
   if (path.ok()) return path;
-  return Explain(path.status());
+  if (named_.empty()) return Explain(path.status());
+  return Annotate(path.status(), absl::StrCat("after the checkpoint of step ", step(), " was saved"));
 }
 
 bool ParallelSave::FilesAreThere() const {
@@ -126,7 +128,7 @@ bool ParallelSave::FilesAreThere() const {
 
 absl::StatusOr<std::string> ParallelSave::CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience) {
   if (!written.ok()) return Explain(written);
-  if (!writer_.has_value()) return std::string();
+  if (!writer_.has_value() || !named_.empty()) return named_;
   const auto end = std::chrono::steady_clock::now() + patience;
   while (content_.self.mesh.ranks() > 1 && !FilesAreThere()) {
     if (std::chrono::steady_clock::now() >= end) {

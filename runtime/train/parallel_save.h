@@ -84,6 +84,7 @@ class ParallelSave {
   std::vector<StoredPart> parts_;  // of content_.tensors
   std::string staging_;
   std::optional<CheckpointWriter> writer_;  // of rank 0
+  std::string named_;                       // of rank 0: the path of the checkpoint, once it has its name
   std::string non_finite_;
 };
 

@@ -154,8 +154,9 @@ absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
 absl::Status SaveDirectory::CheckShared(const std::string& path, const Run& run, Agreement& agreement) const {
   if (agreement.ranks() == 1) return absl::OkStatus();
   const std::string probe = absl::StrCat(path, "/.probe-", run.id);
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? WriteFileAtomically(probe, absl::StrCat(run.id, "\n"))
-                                                                : absl::OkStatus()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("writing into the save directory", [&] {
+    return agreement.rank() == 0 ? WriteFileAtomically(probe, absl::StrCat(run.id, "\n")) : absl::OkStatus();
+  }));
   const absl::Status seen = agreement.AllOkAfter("looking for the save directory", [&] {
     if (ShowsLine(probe, run.id)) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("'", path, "' on ", HostName(),

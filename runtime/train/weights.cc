@@ -31,8 +31,9 @@ namespace {
 // Beyond it a list of wrong tensors says no more than its length.
 constexpr size_t kMaxNamed = 50;
 
-// A directory of checkpoints has weights one level further down.
-std::string ResolveWeights(const std::string& directory) {
+// A directory of checkpoints has weights one level further down. A checkpoint that is there and cannot be opened is an
+// error.
+absl::StatusOr<std::string> ResolveWeights(const std::string& directory) {
   if (IsGgufPath(directory)) return directory;
   std::error_code ignored;
   for (const absl::string_view name :
@@ -40,7 +41,9 @@ std::string ResolveWeights(const std::string& directory) {
     if (std::filesystem::exists(absl::StrCat(directory, "/", name), ignored)) return directory;
   }
   const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(directory);
-  return checkpoint.ok() ? checkpoint->path() : directory;
+  if (checkpoint.ok()) return checkpoint->path();
+  const absl::StatusOr<std::vector<std::string>> names = CheckpointNames(directory);
+  return names.ok() && !names->empty() ? absl::StatusOr<std::string>(checkpoint.status()) : directory;
 }
 
 using IgnoredTensors = std::map<std::string, std::string, std::less<>>;
@@ -95,7 +98,7 @@ struct Match {
 
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& given, OtherConfig other_config) {
   LoadedWeights result;
-  result.directory = ResolveWeights(given);
+  BOWLINE_ASSIGN_OR_RETURN(result.directory, ResolveWeights(given));
   BOWLINE_ASSIGN_OR_RETURN(const std::shared_ptr<StoredTensors> weights, OpenWeightTensors(result.directory));
   const RankInMesh self = RankOf(session);
   const std::vector<CheckpointTensor> targets = StateTensors(session);

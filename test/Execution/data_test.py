@@ -164,6 +164,14 @@ class Formats(DataTest):
         # 32 bits read as 16 are zeros at every second place; as 32 bits, 16 are ids that no vocabulary has.
         self.refuse("token 0 has the id", plan, "--data", f"u32:{self.write('x.u16', raw(tokens, 'H'))}", "--steps", 1)
         self.refuse("give it as u16:", plan, "--data", self.write("bare", raw(tokens, "H")), "--steps", 1)
+        # Only what can be followed is advised.
+        for name, content in (("prose", b"in the beginning " * 20), ("uneven", raw(tokens, "H") + b"x"),
+                              ("arrow", b"ARROW1\0\0" + bytes(800))):
+            self.refuse("is no token file.*bowline-data tokenize\n", plan, "--data", self.write(name, content), "--steps", 1)
+        for index in (b"", b"x" * 200):
+            self.write("m.idx", index)
+            self.refuse("m.idx' beside it does not begin with Megatron's index magic", plan, "--data",
+                        self.write("m.bin", raw(tokens, "H")), "--steps", 1)
 
 
 class Blends(DataTest):

@@ -327,6 +327,9 @@ class Week(tools.ToolTest):
         (self.folder / "s").write_text("a file")
         text = self.run_plan(self.plan(), code=1, says=str(self.save))
         self.assertNotIn("step 1/", text)
+        self.save.unlink()
+        self.save.symlink_to("nowhere")  # as when a disk is not mounted
+        self.run_plan(self.plan(), code=1, says="is a symbolic link to 'nowhere', which is not there")
 
     def test_another_recipe_is_refused_or_recorded(self):
         self.run_plan(self.plan(), steps=3)
@@ -492,6 +495,19 @@ class Week(tools.ToolTest):
         self.run_plan(self.plan(), steps=2)
         (self.save / self.latest() / "config.json").unlink()
         self.run_plan(self.plan(), "--resume", self.save, says="has no config.json")
+
+    def test_weights_that_cannot_be_read_are_named(self):
+        pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+        for plan in (self.plan(), self.plan("--mesh", "dp=2")):
+            shutil.rmtree(self.save, ignore_errors=True)
+            self.run_plan(plan, steps=2)
+            (self.save / self.latest() / "trainer_state.json").write_text(pointer)
+            self.run_plan(plan, "--weights", self.save, save=False, code=1, says="trainer_state.json' is a Git LFS pointer")
+        model = self.folder / "model"
+        model.mkdir()
+        (model / "pytorch_model.bin").write_bytes(b"PK\3\4")
+        self.run_plan(self.plan(), "--weights", model, save=False, code=1,
+                      says="holds pytorch_model.bin and no model.safetensors; weights that torch.save wrote are not read")
 
     def test_files_of_another_run_are_refused(self):
         plan = self.plan("--mesh", "dp=2")

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "runtime/base/atomic_file.h"
 #include "test/Unit/Base/temp_directory.h"
 
@@ -47,14 +50,23 @@ TEST(AtomicDirectoryTest, WithoutCommitNothingIsLeft) {
 
 TEST(AtomicDirectoryTest, LeftoversOfDeadWritersGoAndThoseOfLiveOnesStay) {
   const TempDirectory parent;
-  std::filesystem::create_directories(parent / ".d.tmp-1-2");
-  WriteWholeFile(parent / ".d.tmp-1-2/f", "half");
+  std::filesystem::create_directories(parent / ".d.tmp-1-0123abcd0");
+  WriteWholeFile(parent / ".d.tmp-1-0123abcd0/f", "half");
   auto live = AtomicDirectory::Create(parent / "d");
   ASSERT_TRUE(live.ok());
-  EXPECT_FALSE(std::filesystem::exists(parent / ".d.tmp-1-2"));
+  EXPECT_FALSE(std::filesystem::exists(parent / ".d.tmp-1-0123abcd0"));
   Save(parent / "e", "one");
   EXPECT_TRUE(std::filesystem::exists(live->staging_path()));
   EXPECT_TRUE(live->Commit().ok());
+}
+
+TEST(AtomicDirectoryTest, DirectoriesOfOtherProgramsStay) {
+  const TempDirectory parent;
+  const std::vector<std::string> foreign = {
+      ".env.tmp-1", ".tmp-build", ".d.tmp-1-2", ".d.tmp-x-0123abcd0", ".d.tmp-1-0123abcd0-old", "d.tmp-1-0123abcd0"};
+  for (const std::string& name : foreign) std::filesystem::create_directories(parent / name);
+  Save(parent / "e", "one");
+  for (const std::string& name : foreign) EXPECT_TRUE(std::filesystem::exists(parent / name)) << name;
 }
 
 // What remains when a writer dies between the two renames that a file system without exchange needs.

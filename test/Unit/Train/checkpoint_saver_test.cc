@@ -29,6 +29,7 @@ using testing::AsRanks;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 CheckpointContent ContentOf(TestModel& model, int64_t step, const Agreement& agreement) {
   const RankMesh mesh = {{{"dp", static_cast<uint32_t>(agreement.ranks())}}};
@@ -185,6 +186,40 @@ TEST(CheckpointSaverTest, ASaveInTheBackgroundOutlivesALossThatIsNoNumber) {
   }
   for (const Saves& of_rank : saves) EXPECT_THAT(of_rank.steps, ElementsAre(1));
   EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 1);
+}
+
+// A rank is gone when rank 0 has named the checkpoint, and before all know: it is saved, and nothing says otherwise.
+TEST(CheckpointSaverTest, ASaveThatHasItsNameIsReportedThoughARankIsGone) {
+  const TempDirectory directory;
+  std::vector<int64_t> saved;
+  std::vector<std::string> notes;
+  const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
+    TestModel model(1000);
+    CheckpointSaver saver({.directory = directory.path(),
+                           .on_saved =
+                               [&](const SavedCheckpoint& checkpoint) {
+                                 if (agreement.rank() == 0) saved.push_back(checkpoint.step);
+                               },
+                           .on_note =
+                               [&](absl::string_view note) {
+                                 if (agreement.rank() == 0) notes.emplace_back(note);
+                               }},
+                          &agreement);
+    model.Fill(5);
+    BOWLINE_RETURN_IF_ERROR(saver.Save(ContentOf(model, 5, agreement), /*in_background=*/true));
+    if (agreement.rank() != 2) return saver.Finish();
+    // As the others do, up to the name.
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("saving", [] { return absl::OkStatus(); }));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(absl::OkStatus()));
+    while (!std::filesystem::exists(directory / "latest")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    group.Abort(absl::DataLossError("rank 2 fell over"));
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(std::string(statuses[0].message()),
+              AllOf(HasSubstr("rank 2 fell over"), Not(HasSubstr("was not saved"))));
+  EXPECT_THAT(saved, ElementsAre(5));
+  EXPECT_THAT(notes, IsEmpty());
+  ExpectSaved(directory.path(), 5);
 }
 
 TEST(AgreementTest, ARankAtWorkIsWaitedForLongerThanOneThatIsSilent) {

@@ -186,6 +186,23 @@ TEST_F(TokenScanTest, AChangedFileIsLookedAtAgain) {
   EXPECT_THAT(Scan(2, {path}), Each(HasSubstr("token 5000 has the id 400")));
 }
 
+// Its disk is slow, and the rank is at work.
+TEST_F(TokenScanTest, ARankThatReadsForLongIsWaitedFor) {
+  const auto timeout = std::chrono::seconds(2);
+  WriteWholeFile(directory_ / "a", LlmcFile(Tokens(1001)));
+  World world(2, timeout);
+  const std::vector<absl::Status> results = world.Run([&](int rank) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), timeout));
+    std::vector<DatasetGroup::Member> members;
+    members.push_back({std::make_unique<WatchedDataset>(directory_ / "a", looked_), 0});
+    const DatasetGroup group(std::move(members));
+    return ScanTokens(group, kVocabulary, "", agreement, [&](int64_t, int64_t) {
+      if (rank == 1) std::this_thread::sleep_for(2 * timeout);
+    });
+  });
+  EXPECT_THAT(results, Each(absl::OkStatus()));
+}
+
 TEST_F(TokenScanTest, DamagedResultsAndFoldersThatCannotBeWrittenCostAScan) {
   const std::string path = directory_ / "a";
   WriteWholeFile(path, LlmcFile(Tokens(100)));
