@@ -57,21 +57,6 @@
 // CHECK: stage.send %{{.*}} to 0 channel "update.1.0" : tensor<4xf32>
 // CHECK: timeline [2, 0, 0, 0, 2, 1, 1, 0, 3, 0, 0, 1, 1, 1, 3, 1, 4, 0] microbatches 2
 
-// Where backwards are split, what the stage before waits for comes first, and the gradients of parameters later.
-// RUN: sed 's/"1f1b"/"zb_h1"/' %s | bowline-opt --split-stages | FileCheck %s --check-prefix=SPLIT
-
-// SPLIT-LABEL: module @stage0
-// The first stage sends nothing down.
-// SPLIT-NOT: @backward_input.0
-// SPLIT: graph.func backward_weight @backward_weight.0()
-// SPLIT: graph.write @a.grad
-// SPLIT-LABEL: module @stage1
-// SPLIT-LABEL: graph.func backward_input @backward_input.1(
-// SPLIT-NOT: @b.grad
-// SPLIT: graph.write @stash.backward_input.1.0
-// SPLIT: graph.func backward_weight @backward_weight.1(
-// SPLIT: graph.write @b.grad
-
 module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
   dist.mesh @mesh ["pp"] [2]
   dist.strategy @s {
