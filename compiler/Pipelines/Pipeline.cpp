@@ -118,6 +118,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("nest-program", Phase::Local, "a program without stages is one role, as each of a pipeline's ranks is", false,
        [] { return createNestProgram(); });
   areNested = true;
+  if (options.training)
+    step("share-collectives", Phase::Local, "as soon as a rank's timeline is there: what follows is for each function",
+         true, [] { return createShareCollectives(); });
   step("chunk-collectives", Phase::Local,
        "before lowering, which puts other operations between products and collectives", true,
        [=] { return createChunkCollectives(ChunkCollectivesOptions{options.links}); });

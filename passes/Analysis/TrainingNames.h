@@ -10,6 +10,9 @@
 #define BOWLINE_PASSES_ANALYSIS_TRAININGNAMES_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+
+#include <string>
 
 /// Names of the states that the training passes agree on.
 namespace bowline::training {
@@ -17,6 +20,11 @@ namespace bowline::training {
 inline constexpr llvm::StringLiteral kLossSum = "loss_sum";
 inline constexpr llvm::StringLiteral kTokenCount = "token_count";
 inline constexpr llvm::StringLiteral kStep = "step";
+
+/// What a rank gathered of \p parameter for all microbatches of the pass that \p function computes.
+inline std::string gatheredFor(llvm::StringRef function, llvm::StringRef parameter) {
+  return ("gathered." + function + "." + parameter).str();
+}
 
 } // namespace bowline::training
 

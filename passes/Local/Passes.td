@@ -49,8 +49,7 @@ def SplitStages : PhasePass<"split-stages", "Local"> {
     over the axis of the stages.
 
     Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently.
-    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, or divides backward passes
-    that should be computed again, and what `label-stages`
+    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, and what `label-stages`
     diagnoses.
   }];
   let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",
@@ -64,6 +63,20 @@ def NestProgram : PhasePass<"nest-program", "Local"> {
     a pipeline; that is left alone. Mesh, strategy, attachments and the attributes of the outer module stay where they
     are, for all roles (passes/Analysis/Roles.h). What follows in a compilation runs on nested modules.
   }];
+}
+
+def ShareCollectives : PhasePass<"share-collectives", "Local"> {
+  let summary = "Gather parameters and reduce gradients once for all microbatches of a pass";
+  let description = [{
+    Where the timeline of a rank runs the forward or the backward pass of a stage for all microbatches in a row, as GPipe
+    and breadth-first schedules do, the gathers of parameters (`dist.prefetch`) move into a function
+    `@gather.forward.S` or `@gather.backward.S` in front of the row. The reductions of gradients that it adds up move
+    into `@reduce.backward.S` behind it, and the pass adds up whole gradients (SharedCollectives.h). So a rank has the
+    parameters, and gradients, of one stage whole at a time. Passes without such gathers stay as they are.
+
+    Runs on nested modules. Remark: how many collectives run once.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ChunkCollectives : PhasePass<"chunk-collectives", "Local"> {

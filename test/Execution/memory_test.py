@@ -77,17 +77,8 @@ BOUND = 0.10
 # Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the
 # formula, no more than today. Who mends one lowers its bounds or deletes them.
 KNOWN = {
-    "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.28, "175B": 1.27, "405B": 1.33},
+    "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.20, "175B": 1.18, "405B": 1.26},
     "zero 3 full, 4 microbatches": {"175B": 1.12, "405B": 1.17},
-    "dp, sp zero 1": {"7B": 1.22, "13B": 1.19, "70B": 1.13},
-    "dp, sp zero 1 full": {"7B": 1.27, "13B": 1.20},
-    "dp, sp zero 3 full": {"7B": 1.50, "13B": 1.36, "70B": 1.12},
-    "pp 16 full": {"7B": 1.11},
-    "pp 8 interleaved full": {"7B": 1.12},
-    "pp 4, dp zero 3 full": {"7B": 1.11, "13B": 1.13, "175B": 1.12},
-    "pp 8 zb_h1": {"7B": 1.45, "13B": 1.38, "70B": 1.25, "175B": 1.19, "405B": 1.14},
-    "pp 8, sp full": {"7B": 1.73, "13B": 1.62, "70B": 1.40, "175B": 1.30, "405B": 1.14},
-    "pp 8, dp, sp zero 1": {"7B": 1.45, "13B": 1.42, "70B": 1.35, "175B": 1.30, "405B": 1.25},
 }
 
 

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/StashSlots.h"
+#include "passes/Analysis/TrainingNames.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -146,6 +147,8 @@ Value StageRecomputation::valueIn(int function, Value value) {
   Value result;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     result = argumentIn(function, argument, functions[home].getArgName(argument.getArgNumber()));
+  } else if (Value gathered = gatheredIn(function, home, value)) {
+    result = gathered;
   } else if (Operation *op = value.getDefiningOp(); isa<graph::ReadOp, arith::ConstantOp>(op) || graph::isView(op)) {
     IRMapping operands;
     for (Value operand : op->getOperands())
@@ -155,6 +158,18 @@ Value StageRecomputation::valueIn(int function, Value value) {
     result = throughStash(function, value);
   }
   return known[{value, function}] = result;
+}
+
+Value StageRecomputation::gatheredIn(int function, int home, Value value) {
+  auto read = value.getDefiningOp<graph::ReadOp>();
+  StringRef parameter = read ? read.getVariable() : StringRef();
+  if (!parameter.consume_front(training::gatheredFor(functions[home].getSymName(), "")))
+    return {};
+  auto state =
+      symbols.lookup<graph::StateOp>(training::gatheredFor(functions[function].getSymName(), parameter));
+  if (!state || state.getTensorType() != value.getType())
+    return {};
+  return graph::ReadOp::create(begins[function], value.getLoc(), value.getType(), FlatSymbolRefAttr::get(state));
 }
 
 Value StageRecomputation::argumentIn(int function, BlockArgument argument, StringRef name) {

@@ -60,6 +60,8 @@ private:
   void divide();
   /// A value of an earlier function, in \p function.
   mlir::Value valueIn(int function, mlir::Value value);
+  /// What \p function gathers of a parameter of which \p value, in \p home, is gathered too; null for all else.
+  mlir::Value gatheredIn(int function, int home, mlir::Value value);
   mlir::Value argumentIn(int function, mlir::BlockArgument argument, mlir::StringRef name);
   mlir::Value throughStash(int function, mlir::Value value);
 

@@ -13,13 +13,13 @@ using namespace mlir;
 using namespace bowline;
 using stage::StageDialect;
 
-static StringRef phaseOf(Operation *op) {
+static StringRef phaseLabelOf(Operation *op) {
   auto phase = op->getAttrOfType<StringAttr>(StageDialect::kPhaseAttr);
   return phase ? phase.getValue() : StringRef();
 }
 
-bool bowline::isBackward(Operation *op) { return phaseOf(op) == StageDialect::kBackward; }
-bool bowline::isInBothPhases(Operation *op) { return phaseOf(op) == StageDialect::kBoth; }
+bool bowline::isBackward(Operation *op) { return phaseLabelOf(op) == StageDialect::kBackward; }
+bool bowline::isInBothPhases(Operation *op) { return phaseLabelOf(op) == StageDialect::kBoth; }
 
 static bool isOfStage(Operation *op, int64_t stage) {
   return isBackward(op) && !isa<stage::TransferOp>(op) && llvm::is_contained(stage::indexOf(op), stage);

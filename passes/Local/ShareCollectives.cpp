@@ -1,0 +1,45 @@
+//===- ShareCollectives.cpp - Run collectives once for all microbatches of a pass
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/Remarks.h"
+#include "passes/Analysis/Roles.h"
+#include "passes/Local/Passes.h"
+#include "passes/Local/Stages/SharedCollectives.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_SHARECOLLECTIVES
+#include "passes/Local/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class ShareCollectives : public bowline::impl::ShareCollectivesBase<ShareCollectives> {
+public:
+  using ShareCollectivesBase::ShareCollectivesBase;
+
+  void runOnProgram() override {
+    ModuleOp role = getOperation();
+    SharedCollectives::Counts counts;
+    for (auto entry : llvm::to_vector(role.getOps<graph::EntryOp>()))
+      if (entry.getTimeline())
+        counts = SharedCollectives(role, entry).run();
+    if (counts.gathers == 0)
+      return markAllAnalysesPreserved();
+    remark::passed(role.getLoc(), remark::RemarkOpts::name("ShareCollectives").category("communication"))
+        << llvm::formatv("{0} gathers of parameters and {1} reductions of gradients run once for all microbatches of a "
+                         "pass, instead of once for each",
+                         counts.gathers, counts.reductions)
+               .str();
+  }
+};
+
+} // namespace

@@ -1,0 +1,59 @@
+//===- SharedCollectives.h - Collectives that run once for all microbatches of a pass
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_STAGES_SHAREDCOLLECTIVES_H
+#define BOWLINE_PASSES_LOCAL_STAGES_SHAREDCOLLECTIVES_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include <map>
+#include <string>
+
+namespace bowline {
+
+/// Where a rank runs a pass of a stage for all microbatches in a row, as in GPipe and breadth-first schedules, its
+/// parameters that ZeRO 3 divides are gathered once, in a function in front of these runs, and the gradients are added
+/// up whole and reduced once, in a function behind them (Lamy-Poirier, 2023). Both are in memory as long as the runs
+/// last.
+class SharedCollectives {
+public:
+  /// \p entry has a timeline. \p role is the module of both.
+  SharedCollectives(mlir::ModuleOp role, graph::EntryOp entry) : role(role), symbols(role), entry(entry) {}
+
+  struct Counts {
+    int64_t gathers = 0, reductions = 0; // collectives that run once
+  };
+  Counts run();
+
+private:
+  /// The first and the last of the calls of a pass, which no other pass interrupts.
+  struct Row {
+    graph::FuncOp function;
+    size_t first, last;
+  };
+  llvm::SmallVector<Row> findRows();
+
+  /// The functions in front of and behind a row; null where they would be empty.
+  graph::FuncOp gatherBefore(graph::FuncOp function);
+  graph::FuncOp reduceBehind(graph::FuncOp function, graph::FuncOp before);
+  graph::FuncOp createFunction(const llvm::Twine &name, graph::FuncOp function);
+  graph::StateOp createState(const llvm::Twine &name, mlir::Type type, graph::FuncOp user);
+  void addToEntry(llvm::ArrayRef<Row> rows, llvm::ArrayRef<std::pair<graph::FuncOp, graph::FuncOp>> around);
+
+  mlir::ModuleOp role;
+  mlir::SymbolTable symbols;
+  graph::EntryOp entry;
+  Counts counts;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_STAGES_SHAREDCOLLECTIVES_H
