@@ -28,6 +28,7 @@ static constexpr FlagUse kFlagUses[] = {
     {"--zero", kTrain, Phase::Local},
     {"--zero-axis", kTrain, Phase::Local},
     {"--prefetch", kTrain, Phase::Local},
+    {"--zero-once", kTrain, Phase::Local},
     {"--schedule", kTrain, Phase::Train},
     {"--stages", kTrain, Phase::Train},
     {"--recompute", kTrain, Phase::Fuse},

@@ -37,6 +37,7 @@ static absl::Status checkPhases(const CompileOptions &options) {
                             {flags.zero.has_value(), "--zero"},
                             {!flags.zeroAxis.empty(), "--zero-axis"},
                             {flags.prefetch.has_value(), "--prefetch"},
+                            {flags.zeroOnce, "--zero-once"},
                             {flags.overlapChunks.has_value(), "--overlap-chunks"},
                             {flags.bucketBytes.has_value(), "--bucket-bytes"},
                             {!flags.recompute.empty(), "--recompute"}};
@@ -56,7 +57,7 @@ static constexpr std::pair<StringRef, StringRef> kForms[] = {
     {"batch", "batch \"dp\""},
     {"tensor_parallel", "tensor_parallel \"tp\""},
     {"shard", "shard \"model.layers.*.self_attn.o_proj.weight\" as <[{}, {\"tp\"}]>"},
-    {"zero", "zero level 3 axis \"dp\" prefetch 2"},
+    {"zero", "zero level 3 axis \"dp\" prefetch 2 once"},
     {"sequence_parallel", "sequence_parallel \"tp\""},
     {"microbatches", "microbatches 8"},
     {"stages", "stages \"pp\" split \"[0..5],[6..11]\""},

@@ -119,8 +119,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createNestProgram(); });
   areNested = true;
   if (options.training)
-    step("share-collectives", Phase::Local, "as soon as a rank's timeline is there: what follows is for each function",
-         true, [] { return createShareCollectives(); });
+    step("share-collectives", Phase::Local, "as soon as a rank's timeline is there: later steps are for each function",
+         false, [] { return createShareCollectives(); });
   step("chunk-collectives", Phase::Local,
        "before lowering, which puts other operations between products and collectives", true,
        [=] { return createChunkCollectives(ChunkCollectivesOptions{options.links}); });

@@ -109,12 +109,15 @@ def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
   let description = [{
     Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). The axis is
     one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,
-    else the first such axis of the batch. With level 3 up to `prefetch` gathers of parameters may be under way ahead of use, by default one.
+    else the first such axis of the batch. With level 3 up to `prefetch` gathers of parameters may be under way ahead of
+    use, by default one. `once`: where microbatches run one after the other, their parameters are gathered once for all
+    of them, and their gradients are added up whole and reduced once; both are in memory meanwhile.
 
-    **Constraints:** a level from 0 to 3, an axis for 1 to 3 alone; `prefetch` is not negative, and for level 3 alone.
+    **Constraints:** a level from 0 to 3, an axis for 1 to 3 alone; `prefetch` is not negative; `prefetch` and `once` are
+    for level 3 alone.
   }];
-  let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch);
-  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? `` custom<NoBraces>(attr-dict)";
+  let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch, UnitAttr:$once);
+  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? (`once` $once^)? `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 

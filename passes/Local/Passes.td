@@ -68,13 +68,12 @@ def NestProgram : PhasePass<"nest-program", "Local"> {
 def ShareCollectives : PhasePass<"share-collectives", "Local"> {
   let summary = "Gather parameters and reduce gradients once for all microbatches of a pass";
   let description = [{
-    Where the timeline of a rank runs the forward or the backward pass of a stage for all microbatches in a row, as GPipe
-    and breadth-first schedules do, the gathers of parameters (`dist.prefetch`) move into a function
+    With `zero level 3 once`. Where a rank runs the forward or the backward pass of a stage for all microbatches in a row,
+    as GPipe and breadth-first schedules do, or the whole microbatch without stages, the gathers of parameters (`dist.prefetch`) move into a function
     `@gather.forward.S` or `@gather.backward.S` in front of the row. The reductions of gradients that it adds up move
-    into `@reduce.backward.S` behind it, and the pass adds up whole gradients (SharedCollectives.h). So a rank has the
-    parameters, and gradients, of one stage whole at a time. Passes without such gathers stay as they are.
+    into `@reduce.backward.S` behind it, and the pass adds up whole gradients (SharedCollectives.h). All are accumulators.
 
-    Runs on nested modules. Remark: how many collectives run once.
+    Runs on nested modules. Remark: how many collectives run once, or that none do.
   }];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }

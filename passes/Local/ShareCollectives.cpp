@@ -28,12 +28,19 @@ public:
 
   void runOnProgram() override {
     ModuleOp role = getOperation();
-    SharedCollectives::Counts counts;
-    for (auto entry : llvm::to_vector(role.getOps<graph::EntryOp>()))
-      if (entry.getTimeline())
-        counts = SharedCollectives(role, entry).run();
-    if (counts.gathers == 0)
+    auto strategy = dist::StrategyOp::of(role);
+    auto zero = strategy ? strategy.getOnly<dist::ZeroOp>() : dist::ZeroOp();
+    auto entry = graph::EntryOp::find(role, EntryKind::TrainStep);
+    if (!zero || !zero.getOnce() || !entry)
       return markAllAnalysesPreserved();
+    SharedCollectives::Counts counts = SharedCollectives(role, entry).run();
+    if (counts.gathers == 0) {
+      emitRemark(zero.getLoc()) << "shares nothing: no pass of "
+                                << (role.getSymName() ? "'" + role.getSymName()->str() + "'" : std::string("the step"))
+                                << " takes several microbatches in a row; use --schedule gpipe or breadth_first, or "
+                                   "several --microbatches without stages";
+      return markAllAnalysesPreserved();
+    }
     remark::passed(role.getLoc(), remark::RemarkOpts::name("ShareCollectives").category("communication"))
         << llvm::formatv("{0} gathers of parameters and {1} reductions of gradients run once for all microbatches of a "
                          "pass, instead of once for each",

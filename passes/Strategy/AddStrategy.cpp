@@ -34,6 +34,7 @@ public:
     flags.zero = said(zero);
     flags.zeroAxis = zeroAxis;
     flags.prefetch = said(prefetch);
+    flags.zeroOnce = zeroOnce;
     flags.schedule = schedule;
     flags.microbatches = said(microbatches);
     flags.stages = stages;

@@ -18,8 +18,9 @@ using namespace bowline;
 /// Whether a function computes for a microbatch, other than to exchange something with another stage.
 static bool isPass(graph::FuncOp function) {
   std::optional<graph::FunctionPart> part = function.getPart();
-  return part && llvm::is_contained({graph::FunctionPart::Forward, graph::FunctionPart::Backward,
-                                     graph::FunctionPart::BackwardInput, graph::FunctionPart::BackwardWeight},
+  return part && llvm::is_contained({graph::FunctionPart::Microbatch, graph::FunctionPart::Forward,
+                                     graph::FunctionPart::Backward, graph::FunctionPart::BackwardInput,
+                                     graph::FunctionPart::BackwardWeight},
                                     *part);
 }
 
@@ -70,14 +71,16 @@ graph::FuncOp SharedCollectives::createFunction(const Twine &name, graph::FuncOp
   return created;
 }
 
-graph::StateOp SharedCollectives::createState(const Twine &name, Type type, graph::FuncOp user) {
+graph::StateOp SharedCollectives::createState(const Twine &name, Type type, graph::FuncOp user, ArrayAttr unreduced) {
   OpBuilder builder(user);
   auto tensor = cast<RankedTensorType>(type);
   auto state = graph::StateOp::create(builder, user.getLoc(), name.str(), graph::Lifetime::Run, tensor,
                                       graph::FillAttr::get(builder.getContext(), builder.getF64FloatAttr(0.0)));
   // Ranks have no parts of it.
+  auto replicated = dist::ShardingAttr::replicated(builder.getContext(), tensor.getRank());
+  SmallVector<StringAttr> axes(unreduced.getAsRange<StringAttr>());
   state->setAttr(dist::DistDialect::kShardingAttr,
-                 dist::ShardingAttr::replicated(builder.getContext(), tensor.getRank()));
+                 dist::ShardingAttr::get(builder.getContext(), replicated.getDims(), axes));
   state->setAttr(dist::DistDialect::kGlobalShapeAttr, builder.getDenseI64ArrayAttr(tensor.getShape()));
   symbols.insert(state, user->getIterator());
   return state;
@@ -112,13 +115,18 @@ graph::FuncOp SharedCollectives::gatherBefore(graph::FuncOp function) {
       before = createFunction("gather." + function.getSymName(), function);
     OpBuilder builder(before.getBody().front().getTerminator());
     IRMapping mapping;
-    for (Operation *op : chain)
-      builder.clone(*op, mapping);
     Type type = gather.getResult().getType();
-    StringRef parameter = cast<graph::ReadOp>(chain.front()).getVariable();
-    graph::StateOp state = createState(training::gatheredFor(function.getSymName(), parameter), type, before);
+    std::string known =
+        training::gatheredFor(function.getSymName(), cast<graph::ReadOp>(chain.front()).getVariable());
+    auto state = symbols.lookup<graph::StateOp>(known);
+    if (!state || state.getTensorType() != type) { // else the forward part of the function gathers the same
+      state = createState(known, type, before, ArrayAttr::get(role.getContext(), {}));
+      for (Operation *op : chain)
+        builder.clone(*op, mapping);
+      graph::WriteOp::create(builder, gather.getLoc(), FlatSymbolRefAttr::get(state),
+                             mapping.lookup(gather.getResult()));
+    }
     auto name = FlatSymbolRefAttr::get(state);
-    graph::WriteOp::create(builder, gather.getLoc(), name, mapping.lookup(gather.getResult()));
     OpBuilder reads(gather);
     gather.getResult().replaceAllUsesWith(graph::ReadOp::create(reads, gather.getLoc(), type, name));
     for (Operation *op : llvm::reverse(chain))
@@ -157,7 +165,7 @@ graph::FuncOp SharedCollectives::reduceBehind(graph::FuncOp function, graph::Fun
     Value part = scattered.getInput(), accumulated = sum.getLhs() == scattered.getResult() ? sum.getRhs() : sum.getLhs();
     auto type = cast<RankedTensorType>(part.getType());
     Location loc = scattered.getLoc();
-    graph::StateOp whole = createState(write.getVariable() + ".whole", type, before);
+    graph::StateOp whole = createState(write.getVariable() + ".whole", type, before, scattered.getAxes());
     auto name = FlatSymbolRefAttr::get(whole);
 
     OpBuilder zeros(before.getBody().front().getTerminator());
@@ -180,9 +188,31 @@ graph::FuncOp SharedCollectives::reduceBehind(graph::FuncOp function, graph::Fun
   return behind;
 }
 
-/// New functions stand in front of the last one, which ends the timeline.
+/// With a timeline new functions stand in front of the last one, which ends it; without one they stand around the row.
 void SharedCollectives::addToEntry(ArrayRef<Row> rows, ArrayRef<std::pair<graph::FuncOp, graph::FuncOp>> around) {
   Builder builder(entry.getContext());
+  if (!entry.getTimeline()) {
+    SmallVector<Attribute> functions;
+    SmallVector<int64_t> repeat;
+    auto add = [&](Attribute function, int64_t runs) {
+      functions.push_back(function);
+      repeat.push_back(runs);
+    };
+    for (auto [name, runs] : llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat())) {
+      const auto *row = llvm::find_if(
+          rows, [&, name = name](Row candidate) { return candidate.function.getSymNameAttr() == name.getAttr(); });
+      const bool isRow = row != rows.end();
+      auto functionsOfRow = isRow ? around[row - rows.begin()] : std::pair<graph::FuncOp, graph::FuncOp>();
+      if (functionsOfRow.first)
+        add(FlatSymbolRefAttr::get(functionsOfRow.first), 1);
+      add(name, runs);
+      if (functionsOfRow.second)
+        add(FlatSymbolRefAttr::get(functionsOfRow.second), 1);
+    }
+    entry.setFunctionsAttr(builder.getArrayAttr(functions));
+    entry.setRepeat(repeat);
+    return;
+  }
   SmallVector<Attribute> functions(entry.getFunctions().getValue());
   Attribute end = functions.pop_back_val();
   const auto oldEnd = static_cast<int64_t>(functions.size());

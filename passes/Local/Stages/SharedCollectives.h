@@ -19,13 +19,12 @@
 
 namespace bowline {
 
-/// Where a rank runs a pass of a stage for all microbatches in a row, as in GPipe and breadth-first schedules, its
-/// parameters that ZeRO 3 divides are gathered once, in a function in front of these runs, and the gradients are added
-/// up whole and reduced once, in a function behind them (Lamy-Poirier, 2023). Both are in memory as long as the runs
-/// last.
+/// Where a rank runs a pass of a stage for all microbatches in a row, as in GPipe and breadth-first schedules, or the
+/// whole microbatch without stages, the parameters that ZeRO 3 divides are gathered once, in a function in front of these
+/// runs. The gradients are added up whole and reduced once, in a function behind them (Lamy-Poirier, 2023).
 class SharedCollectives {
 public:
-  /// \p entry has a timeline. \p role is the module of both.
+  /// \p entry is in \p role, and runs a training step.
   SharedCollectives(mlir::ModuleOp role, graph::EntryOp entry) : role(role), symbols(role), entry(entry) {}
 
   struct Counts {
@@ -45,7 +44,8 @@ private:
   graph::FuncOp gatherBefore(graph::FuncOp function);
   graph::FuncOp reduceBehind(graph::FuncOp function, graph::FuncOp before);
   graph::FuncOp createFunction(const llvm::Twine &name, graph::FuncOp function);
-  graph::StateOp createState(const llvm::Twine &name, mlir::Type type, graph::FuncOp user);
+  /// `unreduced`: axes over which ranks have summands of it.
+  graph::StateOp createState(const llvm::Twine &name, mlir::Type type, graph::FuncOp user, mlir::ArrayAttr unreduced);
   void addToEntry(llvm::ArrayRef<Row> rows, llvm::ArrayRef<std::pair<graph::FuncOp, graph::FuncOp>> around);
 
   mlir::ModuleOp role;
