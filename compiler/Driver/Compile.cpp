@@ -155,7 +155,7 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   const int64_t microbatches = strategy.microbatches.value_or(1);
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
   if (options.mode != CompileMode::Serve)
-    BOWLINE_RETURN_IF_ERROR(StepSizeRules(strategy, config.maxPositions)
+    BOWLINE_RETURN_IF_ERROR(StepSizeRules(strategy, config.maxPositions, config.positionsSource)
                                 .checkSequence({trains(options.mode) ? options.batch : 1, microbatches, options.seq},
                                                trains(options.mode)));
   remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
@@ -408,7 +408,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
 static absl::Status checkStrategyFirst(const absl::Status &refused, const CompileOptions &options,
                                        const Strategy &strategy) {
   BOWLINE_ASSIGN_OR_RETURN(const hf::ModelConfig config, hf::readConfig(options.model));
-  const StepSizeRules rules(strategy, config.maxPositions);
+  const StepSizeRules rules(strategy, config.maxPositions, config.positionsSource);
   const absl::Status length =
       rules.checkSequence({options.batch, strategy.microbatches.value_or(1), options.seq}, /*isStep=*/true);
   const int64_t seq = length.ok() ? options.seq : rules.longestBelow(options.seq);

@@ -155,6 +155,20 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<ui
   return text;
 }
 
+uint64_t bowline::bytesOfModel(const fbs::PlanT &plan) {
+  std::map<uint32_t, uint64_t> byRole;
+  for (const auto &state : plan.states) {
+    const fbs::BufferT &buffer = *plan.buffers[state->buffer];
+    if (buffer.space == fbs::MemorySpace::Device && !Has(state->flags, fbs::StateFlag::PerRequest) &&
+        !Has(state->flags, fbs::StateFlag::Cache))
+      byRole[buffer.role] += extentOf(buffer);
+  }
+  uint64_t most = 0;
+  for (auto [role, bytes] : byRole)
+    most = std::max(most, bytes);
+  return most;
+}
+
 std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
                                   const std::vector<std::map<std::string, double>> &unfusedBytes) {
   uint64_t parameters = 0, tensors = 0;

@@ -28,6 +28,10 @@ absl::StatusOr<uint64_t> parseBytes(const std::string &text);
 /// `liveBytes` is CompileResult::liveBytes.
 std::string describeMemory(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes, size_t top);
 
+/// The bytes of parameters and of states that are saved or loaded with them, of the role that has most of them, on the
+/// device: no sizes of a step make them fewer. Caches of plans that serve are not among them.
+uint64_t bytesOfModel(const fbs::PlanT &plan);
+
 /// Parameters, work per step, kernels and memory of a plan, for people. `unfusedBytes` is CompileResult::unfusedBytes.
 std::string describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
                          const std::vector<std::map<std::string, double>> &unfusedBytes);

@@ -18,8 +18,8 @@
 
 using namespace bowline;
 
-StepSizeRules::StepSizeRules(Strategy given, std::optional<int64_t> maxPositions)
-    : strategy(std::move(given)), maxPositions(maxPositions) {
+StepSizeRules::StepSizeRules(Strategy given, std::optional<int64_t> maxPositions, std::string source)
+    : strategy(std::move(given)), maxPositions(maxPositions), positionsSource(std::move(source)) {
   for (const std::string &axis : strategy.batchAxes)
     batchRanks *= strategy.getSize(axis);
 }
@@ -93,7 +93,7 @@ absl::Status StepSizeRules::checkPositions(const StepSizes &sizes) const {
     return absl::OkStatus();
   if (maxPositions && sizes.seq > *maxPositions)
     return absl::InvalidArgumentError(
-        absl::StrCat("--seq ", sizes.seq, ": the model has ", *maxPositions, " positions, as config.json says"));
+        absl::StrCat("--seq ", sizes.seq, ": the model has ", *maxPositions, " positions, ", positionsSource));
   const int64_t ranks = strategy.getSize(strategy.sequenceAxis);
   if (sizes.seq % ranks != 0)
     return absl::InvalidArgumentError(absl::StrCat("--seq ", sizes.seq, " does not divide over the ", ranks,

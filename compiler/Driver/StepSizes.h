@@ -38,8 +38,9 @@ struct StepFlags {
 /// them. Advice was tried before it is given.
 class StepSizeRules {
 public:
-  /// \p maxPositions are those of the model, if they are known.
-  explicit StepSizeRules(Strategy strategy, std::optional<int64_t> maxPositions = std::nullopt);
+  /// \p maxPositions are those of the model, if they are known, and \p source is for messages about them.
+  explicit StepSizeRules(Strategy strategy, std::optional<int64_t> maxPositions = std::nullopt,
+                         std::string source = "as config.json says");
 
   /// OK, or kInvalidArgument that says which condition fails and which sizes nearby meet all of them: another number of
   /// microbatches, another batch, or both.
@@ -74,6 +75,7 @@ private:
 
   Strategy strategy;
   std::optional<int64_t> maxPositions;
+  std::string positionsSource;
   int64_t batchRanks = 1;
 };
 

@@ -323,6 +323,23 @@ absl::Status writeText(const std::string &text, const std::string &output) {
   return file.Commit();
 }
 
+// What makes a plan smaller that is larger than the limit. Where the model alone is larger, no sizes of a step help.
+std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result) {
+  const uint64_t model = bytesOfModel(*result.plan);
+  if (model <= options.memoryLimit)
+    return result.memoryAdvice.empty() ? "" : "; " + result.memoryAdvice;
+  const bool isTrained = trains(options.mode);
+  std::string text =
+      absl::StrCat("; ", isTrained ? "parameters and states of the optimizer" : "weights", " alone take ",
+                   formatBytes(model), result.plan->mesh.empty() ? "" : " on a rank", ", whatever the sizes of a step");
+  if (options.from < Phase::Train)
+    absl::StrAppend(&text, ": divide them over at least ", (model - 1) / options.memoryLimit + 1,
+                    result.plan->mesh.empty() ? "" : " times as many",
+                    isTrained ? " ranks by --mesh with an axis tp or pp, or fsdp with --zero 3"
+                              : " ranks by --mesh with an axis tp");
+  return text;
+}
+
 absl::Status run(CommandLine &line, const CLI::App &app) {
   CompileOptions &options = line.compile;
   options.mode = *modeNamed(line.mode);
@@ -391,10 +408,9 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return writeText(result.ir, line.output);
   }
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes),
-                     ", more than --memory-limit ", line.memoryLimit, result.memoryAdvice.empty() ? "" : "; ",
-                     result.memoryAdvice, "\n", describeMemory(*result.plan, result.liveBytes, 12)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
+        line.memoryLimit, adviseOnLimit(options, result), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))

@@ -31,7 +31,7 @@ static absl::Status checkServe(const ModelConfig &config, const ServeSizes &size
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   if (sizes.context < 1 || sizes.context > config.maxPositions)
     return invalid("a context of ", sizes.context, " tokens does not fit this ", config.family->name,
-                   " model; use 1 to ", config.maxPositions, ", as config.json says");
+                   " model; use 1 to ", config.maxPositions, ", ", config.positionsSource);
   if (sizes.sequences < 1 || sizes.sequences > kMostServed)
     return invalid("a batch of ", sizes.sequences, " sequences is not supported; use 1 to ", kMostServed);
   if (sizes.buckets.empty() || sizes.buckets.front() < 1 || sizes.buckets.back() > kMostServed ||
@@ -57,8 +57,8 @@ static absl::Status checkOptions(const ModelConfig &config, const ImportOptions 
     return checkServe(config, options.serve);
   if (options.seq < 1 || options.seq > config.maxPositions)
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", options.seq, " positions does not fit this ",
-                                                   config.family->name, " model; use 1 to ", config.maxPositions,
-                                                   ", as config.json says"));
+                                                   config.family->name, " model; use 1 to ", config.maxPositions, ", ",
+                                                   config.positionsSource));
   if (options.batch < 1 || options.batch > kMaxTokens / options.seq)
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", options.batch, " sequences of ", options.seq,
                                                    " positions is not supported; use 1 to ", kMaxTokens / options.seq));

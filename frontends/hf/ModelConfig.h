@@ -49,7 +49,7 @@ struct ModelConfig {
   int64_t kvHeads = 0;         // K, heads of keys and values; divides H, and is H where heads are not grouped
   int64_t headDim = 0;         // Dh; even where positions are rotary, D / H where they are not
   int64_t intermediate = 0;    // F, width of the feed-forward part
-  int64_t maxPositions = 0;    // longest sequence
+  int64_t maxPositions = 0;    // longest sequence, within which no window hides a key that the graph shows
   double normEpsilon = 0;      // epsilon of RMSNorm or LayerNorm
   double ropeTheta = 0;        // 0 where positions are not rotary
   RopeScaling ropeScaling;     // of the frequencies of theta
@@ -62,6 +62,9 @@ struct ModelConfig {
   /// The keys of config.json that say what is computed: weights whose config.json has another value are of another
   /// model. Other keys are bounds, initial values, rates, bookkeeping.
   std::map<std::string, FunctionKey> functionKeys;
+
+  /// Where config.json says `maxPositions`, for messages.
+  std::string positionsSource = "as config.json says";
 
   /// One sentence per value that was read and does not take effect, for the user to see (dropout rates).
   std::vector<std::string> remarks;

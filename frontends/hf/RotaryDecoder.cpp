@@ -72,9 +72,28 @@ void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
                                           config.layers, " has a window that hides one of ", config.maxPositions,
                                           " positions"));
   else
-    reader.fail("use_sliding_window",
-                absl::StrCat("changes the mathematics in a way that is not supported: layers from ", fullLayers,
-                             " on see the last ", window, " keys alone; the only supported value is false"));
+    limitToWindow(reader, config, window, fullLayers);
+}
+
+void hf::limitToWindow(const ConfigReader &reader, ModelConfig &config, int64_t window, int64_t fullLayers) {
+  config.remarks.push_back(
+      absl::StrCat(reader.place(), ": layers from ", fullLayers, " on see the last ", window,
+                   " keys alone, which is not supported and changes nothing in sequences of up to ", window,
+                   " positions; the model is taken with so many instead of ", config.maxPositions));
+  config.maxPositions = window;
+  config.positionsSource = "in which the window of its layers hides none; windows are not supported";
+}
+
+void hf::readUnsupportedWindow(ConfigReader &reader, ModelConfig &config) {
+  const int64_t window = reader.positiveIntegerOrNull("sliding_window", kMaxPositions, 0);
+  reader.isNoPartOfFunction("sliding_window");
+  if (window == 0)
+    return;
+  if (window < config.maxPositions)
+    limitToWindow(reader, config, window, /*fullLayers=*/0);
+  else
+    config.remarks.push_back(absl::StrCat(reader.place(), ": \"sliding_window\" = ", window,
+                                          " has no effect: it hides none of ", config.maxPositions, " positions"));
 }
 
 static void readHeads(ConfigReader &reader, ModelConfig &config, AbsentSizes absent) {

@@ -54,8 +54,16 @@ void readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSizes ab
 void requireFullAttention(ConfigReader &reader, const ModelConfig &config);
 
 /// Reads `layer_types`, `use_sliding_window`, `sliding_window` and `max_window_layers`, which together say for each
-/// layer whether its queries see the last keys alone. Fails where one hides a key of a sequence that the model takes.
+/// layer whether its queries see the last keys alone. Where one hides a key, the model takes shorter sequences, of
+/// which it hides none (limitToWindow).
 void requireNoWindow(ConfigReader &reader, ModelConfig &config);
+
+/// Layers from \p fullLayers on see the last \p window keys alone, fewer than the model has positions: takes sequences
+/// of so many positions, with a remark.
+void limitToWindow(const ConfigReader &reader, ModelConfig &config, int64_t window, int64_t fullLayers);
+
+/// Reads `sliding_window` of a family without windows, in the same way; null and absent are none.
+void readUnsupportedWindow(ConfigReader &reader, ModelConfig &config);
 
 //===----------------------------------------------------------------------===//
 // Parameters

@@ -54,9 +54,10 @@ bool IsLfsPointer(absl::string_view text) {
   constexpr absl::string_view kFirstLines[] = {"version https://git-lfs.github.com/spec/v1",
                                                "version https://hawser.github.com/spec/v1"};
   constexpr size_t kMostBytes = 1024;
+  // A large file may have no line, and is not read in search of one.
+  if (text.size() >= kMostBytes) return false;
   const absl::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  return text.size() < kMostBytes &&
-         std::find(std::begin(kFirstLines), std::end(kFirstLines), line) != std::end(kFirstLines);
+  return std::find(std::begin(kFirstLines), std::end(kFirstLines), line) != std::end(kFirstLines);
 }
 
 absl::string_view AsCharacters(absl::Span<const uint8_t> bytes) {

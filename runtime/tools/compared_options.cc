@@ -2,15 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "runtime/base/file_fingerprint.h"
 #include "runtime/train/dataset_group.h"
 
@@ -37,27 +34,16 @@ std::string ContentsOf(const std::string& path) {
   return fingerprint.ok() ? *fingerprint : std::string(fingerprint.status().message());
 }
 
-// Of Megatron's two files, either of which or the stem of both may be named, both are compared.
-std::string ContentsOfTokens(const std::string& path) {
-  absl::string_view stem = path;
-  if (!absl::ConsumeSuffix(&stem, ".idx")) absl::ConsumeSuffix(&stem, ".bin");
-  const std::string index = absl::StrCat(stem, ".idx");
-  std::error_code ignored;
-  if (path == stem ? std::filesystem::exists(path, ignored) : !std::filesystem::exists(index, ignored)) {
-    return ContentsOf(path);
-  }
-  return absl::StrCat(ContentsOf(index), " with ", ContentsOf(absl::StrCat(stem, ".bin")));
-}
-
 // Contents and weights of all files. What is no list of files is compared as it is.
 std::string ContentsOfData(const std::vector<std::string>& arguments) {
   const absl::StatusOr<std::vector<DataFile>> files = ParseDataFiles(arguments);
   if (!files.ok()) return absl::StrJoin(arguments, ", ");
   return absl::StrJoin(*files, "; ", [](std::string* out, const DataFile& file) {
-    const std::string path(FileOfTokens(file.path));
     if (file.weight > 0) absl::StrAppend(out, file.weight, " of ");
-    absl::StrAppend(out, absl::string_view(file.path).substr(0, file.path.size() - path.size()),
-                    ContentsOfTokens(path));
+    absl::StrAppend(
+        out, PrefixOfTokens(file.path),
+        absl::StrJoin(FilesOfTokens(file.path), " with ",
+                      [](std::string* contents, const std::string& one) { contents->append(ContentsOf(one)); }));
   });
 }
 

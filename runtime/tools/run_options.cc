@@ -35,17 +35,11 @@ absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::stri
   }
   std::vector<NamedFile> inputs = {
       {"PLAN", options.plan}, {"--weights", options.weights}, {"--resume", options.resume}};
-  std::vector<NamedFile> data;
   for (const auto& [flag, list] : {std::pair{"--data", &options.data}, std::pair{"--eval-data", &options.eval_data}}) {
     BOWLINE_ASSIGN_OR_RETURN(const std::vector<DataFile> files, ParseDataFiles(*list));
-    for (const DataFile& file : files) data.push_back({flag, std::string(FileOfTokens(file.path))});
-  }
-  for (const auto& [flag, path] : data) {
-    inputs.push_back({flag, path});
-    // Data of Megatron are two files, of which the flag names one, or their stem.
-    absl::string_view stem = path;
-    if (!absl::ConsumeSuffix(&stem, ".bin")) absl::ConsumeSuffix(&stem, ".idx");
-    for (const char* suffix : {".bin", ".idx"}) inputs.push_back({flag, absl::StrCat(stem, suffix)});
+    for (const DataFile& file : files) {
+      for (std::string& path : FilesOfTokens(file.path)) inputs.push_back({flag, std::move(path)});
+    }
   }
   BOWLINE_RETURN_IF_ERROR(CheckOutputs(inputs, outputs));
   return options.metrics.empty() ? absl::OkStatus() : MetricsLog::CheckFile(options.metrics);

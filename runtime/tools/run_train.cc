@@ -241,10 +241,13 @@ bool EvaluatesFirst(const RunOptions& options, int64_t done) {
 }
 
 absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options) {
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
-                           OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
-  BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, AgreementOf(options));
+  std::unique_ptr<TokenDataset> data;
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("opening data", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
+    return absl::OkStatus();
+  }));
+  BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
   BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *data, options, agreement));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
   LoadedWeights weights;
@@ -257,8 +260,8 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
   BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, run, nullptr, agreement));
   const std::atomic<bool>& stop = CatchStopSignals();
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
-                           evaluator.Evaluate([&](const absl::Status& filled) -> absl::StatusOr<bool> {
-                             BOWLINE_RETURN_IF_ERROR(agreement.AllOk(filled));
+                           evaluator.Evaluate([&](Evaluator::Fill fill) -> absl::StatusOr<bool> {
+                             BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("reading data", fill));
                              BOWLINE_ASSIGN_OR_RETURN(const bool stops, agreement.AnyOf(stop.load()));
                              return !stops;
                            }));
@@ -276,12 +279,21 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
 
 absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
-                           OpenData(session, fbs::EntryKind::TrainStep, options.data));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, AgreementOf(options));
+  std::unique_ptr<TokenDataset> data;
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("opening data", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(data, OpenData(session, fbs::EntryKind::TrainStep, options.data));
+    return absl::OkStatus();
+  }));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
-  BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));
+  std::optional<Trainer> created;
+  // Which reads samples of the data.
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("reading data", [&]() -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(created, Trainer::Create(&session, data.get(), order));
+    return absl::OkStatus();
+  }));
+  Trainer& trainer = *created;
   const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
   const bool finished = done >= options.steps;
   TrainConsole console(options.quiet, done + 1, options.steps);
@@ -289,7 +301,10 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   std::unique_ptr<TokenDataset> eval_data;
   std::optional<Evaluator> evaluator;
   if (!options.eval_data.empty()) {
-    BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("opening data", [&]() -> absl::Status {
+      BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
+      return absl::OkStatus();
+    }));
     BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(&session, eval_data.get(), options.eval_batches));
     BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::EvalStep, *eval_data, options, agreement));
   }
@@ -304,13 +319,14 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   }
   if (!finished) {
     BOWLINE_RETURN_IF_ERROR(ScanData(session, fbs::EntryKind::TrainStep, *data, options, agreement));
-    BOWLINE_RETURN_IF_ERROR(trainer.FillNext());
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("reading data", [&] { return trainer.FillNext(); }));
   }
   SaveDirectory save_directory;
   if (!options.save.empty() && !finished) {
     BOWLINE_RETURN_IF_ERROR(PrepareSave(options, checkpoint, trainer, agreement, console, save_directory));
   }
   TrainLoopOptions loop = LoopOptions(options);
+  loop.before_save = [&] { return save_directory.Hold([&](absl::string_view note) { console.OnNote(note); }); };
   // Rank 0 has the metrics, and decides.
   BOWLINE_ASSIGN_OR_RETURN(
       loop.begin_with_evaluation,

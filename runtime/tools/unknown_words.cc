@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,6 +12,82 @@
 
 namespace bowline {
 namespace {
+
+// Flags of other systems, with dashes for underscores, and the names that they have here. The first of several names
+// that a tool takes is meant.
+constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
+    {"--accumulate-grad-batches", "--microbatches"},
+    {"--adam-beta1", "--beta1"},
+    {"--adam-beta2", "--beta2"},
+    {"--adam-eps", "--eps"},
+    {"--adam-epsilon", "--eps"},
+    {"--batch-size", "--batch"},
+    {"--batch-size", "--max-batch"},
+    {"--block-size", "--seq"},
+    {"--block-size", "--block-tokens"},
+    {"--checkpoint-dir", "--save"},
+    {"--checkpoint-interval", "--save-every"},
+    {"--clip-grad", "--clip-norm"},
+    {"--context-length", "--max-context"},
+    {"--context-length", "--seq"},
+    {"--ctx-size", "--max-context"},
+    {"--data-path", "--data"},
+    {"--eval-interval", "--eval-every"},
+    {"--eval-iters", "--eval-batches"},
+    {"--eval-steps", "--eval-every"},
+    {"--global-batch-size", "--batch"},
+    {"--grad-clip", "--clip-norm"},
+    {"--gradient-accumulation-steps", "--microbatches"},
+    {"--iterations", "--steps"},
+    {"--iters", "--steps"},
+    {"--kv-cache-dtype", "--kv-dtype"},
+    {"--learning-rate", "--lr"},
+    {"--load", "--resume"},
+    {"--lr-decay-iters", "--decay-steps"},
+    {"--lr-decay-style", "--lr-schedule"},
+    {"--lr-scheduler", "--lr-schedule"},
+    {"--lr-scheduler-type", "--lr-schedule"},
+    {"--lr-warmup-iters", "--warmup-steps"},
+    {"--max-grad-norm", "--clip-norm"},
+    {"--max-iters", "--steps"},
+    {"--max-model-len", "--max-context"},
+    {"--max-num-seqs", "--max-batch"},
+    {"--max-seq-length", "--seq"},
+    {"--max-steps", "--steps"},
+    {"--max-tokens", "--max-new-tokens"},
+    {"--num-steps", "--steps"},
+    {"--num-train-steps", "--steps"},
+    {"--out-dir", "--save"},
+    {"--output-dir", "--save"},
+    {"--per-device-train-batch-size", "--batch"},
+    {"--precision", "--dtype"},
+    {"--resume-from-checkpoint", "--resume"},
+    {"--save-interval", "--save-every"},
+    {"--save-steps", "--save-every"},
+    {"--save-total-limit", "--keep"},
+    {"--seq-len", "--seq"},
+    {"--seq-length", "--seq"},
+    {"--sequence-length", "--seq"},
+    {"--tensor-model-parallel-size", "--mesh"},
+    {"--tensor-parallel-size", "--mesh"},
+    {"--train-iters", "--steps"},
+    {"--train-steps", "--steps"},
+    {"--val-data", "--eval-data"},
+    {"--valid-data", "--eval-data"},
+    {"--wd", "--weight-decay"},
+};
+
+// The one of `words` that other systems call `word`; null if they call none so.
+const std::string* FindNameHere(absl::string_view word, const std::vector<std::string>& words) {
+  std::string dashed(word);
+  if (absl::StartsWith(word, "--")) std::replace(dashed.begin(), dashed.end(), '_', '-');
+  for (const auto& [theirs, ours] : kOfOthers) {
+    if (theirs != dashed) continue;
+    const auto found = std::find(words.begin(), words.end(), ours);
+    if (found != words.end()) return &*found;
+  }
+  return nullptr;
+}
 
 // "--batch", "-o": what `app` and its option groups take.
 void AddFlags(const CLI::App& app, std::vector<std::string>& flags) {
@@ -58,6 +135,7 @@ const std::string& NearestWord(absl::string_view word, const std::vector<std::st
 }
 
 std::string Suggest(absl::string_view word, const std::vector<std::string>& words, absl::string_view otherwise) {
+  if (const std::string* here = FindNameHere(word, words)) return absl::StrCat("its name here is '", *here, "'");
   const std::string& nearest = NearestWord(word, words);
   const size_t distance = EditDistance(std::string_view(word.data(), std::min<size_t>(word.size(), 256)), nearest);
   const bool is_begun = absl::StartsWith(nearest, word) || absl::EndsWith(nearest, absl::StripPrefix(word, "--"));

@@ -16,7 +16,8 @@ namespace bowline {
 // else the nearest by its edits.
 const std::string& NearestWord(absl::string_view word, const std::vector<std::string>& words);
 
-// "the nearest one is 'WORD'", of such words; `otherwise` where none is near.
+// "its name here is 'WORD'" of a flag that other systems call `word`, else "the nearest one is 'WORD'", of such words;
+// `otherwise` where none is near.
 std::string Suggest(absl::string_view word, const std::vector<std::string>& words, absl::string_view otherwise);
 
 // Describes the first word of a parsed command line that is no flag and no command of `app`, or of the command

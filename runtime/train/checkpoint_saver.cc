@@ -11,9 +11,6 @@ namespace {
 // The share of the available memory that a copy may take. The rest is for what is not yet on the disk, and for others.
 constexpr double kShareOfMemory = 0.6;
 
-// How long rank 0 waits for the files of others when one of them is gone, and may not have written its own.
-constexpr auto kPatience = std::chrono::seconds(5);
-
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -57,6 +54,9 @@ absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background
   begin_ = Clock::now();
   ParallelSave::Options options;
   options.allows_non_finite = options_.allows_non_finite;
+  if (options_.prepare != nullptr) {
+    BOWLINE_RETURN_IF_ERROR(agreement_.AllOkAfter("looking at the save directory", options_.prepare));
+  }
   bool copied = false;
   if (in_background) {
     BOWLINE_ASSIGN_OR_RETURN(copied, CopyFits(content));
@@ -122,7 +122,10 @@ absl::Status CheckpointSaver::Commit() {
 void CheckpointSaver::Abandon() {
   if (save_ == nullptr) return;
   if (writer_.joinable()) writer_.join();
-  absl::StatusOr<std::string> path = save_->CommitAlone(written_, kPatience);
+  absl::StatusOr<std::string> path = save_->CommitAlone(written_, options_.patience, [this] {
+    // The others, who do not know yet that this rank ends, write on.
+    return !agreement_.IsBroken();
+  });
   if (!path.ok()) {
     options_.on_note(path.status().message());
   } else if (!path->empty()) {

@@ -39,8 +39,12 @@ class CheckpointSaver {
     bool allows_non_finite = false;  // see ParallelSave::Options
     std::function<void(const SavedCheckpoint&)> on_saved;
     std::function<void(absl::string_view)> on_note;  // of what did not go as it might
+    // Is called before each save; an error of any rank is that of the save. May be null.
+    std::function<absl::Status()> prepare = nullptr;
     // The bytes of memory that a copy may draw on; tests say others.
     std::function<uint64_t()> available_memory = [] { return AvailableMemory(); };
+    // How long rank 0 waits for the files of others when one of them is gone, and may not have written its own.
+    std::chrono::nanoseconds patience = std::chrono::seconds(5);
   };
 
   // `agreement` outlives it.

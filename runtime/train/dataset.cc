@@ -141,6 +141,7 @@ class ArrayTokenDataset : public TokenDataset {
     });
   }
 
+  bool HasIndex() const override { return megatron_index_.has_value(); }
   absl::Status CheckIndex() const override {
     return megatron_index_ ? CheckMegatronIndex(*megatron_index_, path_) : absl::OkStatus();
   }
@@ -260,9 +261,24 @@ absl::Status TokenDataset::CheckTokens(int64_t begin, int64_t count) const {
   return absl::OkStatus();
 }
 
-absl::string_view FileOfTokens(absl::string_view path) {
-  ConsumeRawPrefix(&path);
-  return path;
+absl::string_view PrefixOfTokens(absl::string_view path) {
+  absl::string_view file = path;
+  ConsumeRawPrefix(&file);
+  return path.substr(0, path.size() - file.size());
+}
+
+std::vector<std::string> FilesOfTokens(const std::string& path) {
+  absl::string_view file = path;
+  if (ConsumeRawPrefix(&file)) return {std::string(file)};
+  std::error_code ignored;
+  absl::string_view stem = path;
+  // The stem of two files has no extension, unless a file has that name.
+  const bool is_stem =
+      !std::filesystem::exists(path, ignored) && std::filesystem::exists(absl::StrCat(path, ".idx"), ignored);
+  if (!is_stem && !absl::ConsumeSuffix(&stem, ".idx")) absl::ConsumeSuffix(&stem, ".bin");
+  std::string index = absl::StrCat(stem, ".idx");
+  if (!is_stem && (stem == path || !std::filesystem::exists(index, ignored))) return {path};
+  return {std::move(index), absl::StrCat(stem, ".bin")};
 }
 
 std::string DigestOf(const TokenDataset& dataset) {

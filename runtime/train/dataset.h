@@ -55,6 +55,8 @@ class TokenDataset {
   // Checks what opening leaves unchecked to stay O(1): that the sequences of a Megatron index follow each other without
   // gaps. Linear in the size of the index.
   virtual absl::Status CheckIndex() const { return absl::OkStatus(); }
+  // Whether there is an index to check.
+  virtual bool HasIndex() const { return false; }
 
   // Whether a token may be outside of [0, vocabulary): the type of the file's tokens can hold such an id.
   virtual bool MayBeOutside() const { return true; }
@@ -70,8 +72,12 @@ struct DatasetOptions {
   int64_t vocabulary = int64_t{1} << 31;
 };
 
-// The path of the file in `path`, which may begin with the prefix of raw tokens.
-absl::string_view FileOfTokens(absl::string_view path);
+// The prefix of raw tokens with which `path` begins: "u16:", "u32:" or nothing.
+absl::string_view PrefixOfTokens(absl::string_view path);
+
+// The files that OpenTokenDataset reads for `path`, whether they are there or not: one, or index and tokens of
+// Megatron.
+std::vector<std::string> FilesOfTokens(const std::string& path);
 
 // Opens `path`. Errors name the file and what it should be: kNotFound, kDataLoss for a truncated file, kInvalidArgument
 // for an unknown or unsupported format.

@@ -69,11 +69,12 @@ absl::Status Evaluator::FillRows(int64_t run, int64_t first, int64_t count, int3
 }
 
 absl::StatusOr<std::optional<RunTicket>> Evaluator::Start(int64_t run, GoesOn goes_on) {
-  const absl::Status filled =
-      ports_.Fill(*session_, [&](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
-        return FillRows(run, first, count, tokens, labels);
-      });
-  BOWLINE_ASSIGN_OR_RETURN(const bool begins, goes_on(filled));
+  BOWLINE_ASSIGN_OR_RETURN(const bool begins, goes_on([&] {
+                             return ports_.Fill(*session_,
+                                                [&](int64_t first, int64_t count, int32_t* tokens, int32_t* labels) {
+                                                  return FillRows(run, first, count, tokens, labels);
+                                                });
+                           }));
   if (!begins) return std::nullopt;
   return session_->Start(entry_);
 }
@@ -103,9 +104,8 @@ absl::StatusOr<std::optional<double>> Evaluator::Evaluate(GoesOn goes_on) {
 }
 
 absl::StatusOr<double> Evaluator::Evaluate() {
-  BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
-                           Evaluate([](const absl::Status& filled) -> absl::StatusOr<bool> {
-                             BOWLINE_RETURN_IF_ERROR(filled);
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<double> loss, Evaluate([](Fill fill) -> absl::StatusOr<bool> {
+                             BOWLINE_RETURN_IF_ERROR(fill());
                              return true;
                            }));
   if (!loss.has_value()) return absl::InternalError("an evaluation ended that nobody stops");

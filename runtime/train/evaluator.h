@@ -22,9 +22,10 @@ class Evaluator {
   // plan cannot evaluate; kInvalidArgument when the data set has fewer samples than asked, or none.
   static absl::StatusOr<Evaluator> Create(Session* session, const TokenDataset* dataset, int64_t batches = 0);
 
-  // Is asked before each run, with how the filling of its batch went on this rank, whether it begins. All ranks of a
-  // run give the same answer.
-  using GoesOn = absl::FunctionRef<absl::StatusOr<bool>(const absl::Status& filled)>;
+  // Fills the batch of a run on this rank, which takes as long as the disk of its data.
+  using Fill = absl::FunctionRef<absl::Status()>;
+  // Is asked before each run to fill its batch, and whether the run begins. All ranks of a run give the same answer.
+  using GoesOn = absl::FunctionRef<absl::StatusOr<bool>(Fill fill)>;
 
   // Sum of losses over count of tokens, both accumulated in f64. Each sample counts once, so that the result depends on
   // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. Nothing
@@ -57,7 +58,7 @@ class Evaluator {
   // The draw of a row of a run.
   int64_t DrawOf(int64_t run, int64_t row) const;
   absl::Status FillRows(int64_t run, int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
-  // Writes the batch of a run and begins it; nothing when `goes_on` says no.
+  // Has the batch of a run written, and begins it; nothing when `goes_on` says no.
   absl::StatusOr<std::optional<RunTicket>> Start(int64_t run, GoesOn goes_on);
   absl::StatusOr<Sums> ReadSums();
   // How often the sums of a run count.

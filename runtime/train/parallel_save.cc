@@ -90,30 +90,37 @@ absl::Status ParallelSave::WriteTogether(Agreement& agreement) {
   return written;
 }
 
-absl::StatusOr<std::string> ParallelSave::CommitHere(const absl::Status& written, Agreement& agreement) {
+// On rank 0.
+absl::StatusOr<std::string> ParallelSave::NameHere() {
+  absl::StatusOr<std::string> path = writer_->Commit();
+  if (!path.ok()) return writer_->is_complete() ? path.status() : Explain(path.status());
+  named_ = *path;
+  return path;
+}
+
+absl::Status ParallelSave::AgreeOnContent(const absl::Status& written, Agreement& agreement) {
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(written));
-  if (check_.allows()) {
-    const absl::Status found =
-        agreement.AllOk(check_.found().empty() ? absl::OkStatus() : NotFiniteError(check_.found()));
-    if (!found.ok() && !IsNotFinite(found)) return found;
-    non_finite_ = std::string(found.message());
-  }
-  std::string path;
-  const auto commit = [&]() -> absl::Status {
-    if (!writer_.has_value()) return absl::OkStatus();
-    BOWLINE_ASSIGN_OR_RETURN(path, writer_->Commit());
-    named_ = path;
-    return absl::OkStatus();
-  };
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("naming a checkpoint", commit));
-  return agreement.FromRankZero(path);
+  if (!check_.allows()) return absl::OkStatus();
+  const absl::Status found =
+      agreement.AllOk(check_.found().empty() ? absl::OkStatus() : NotFiniteError(check_.found()));
+  if (!found.ok() && !IsNotFinite(found)) return found;
+  non_finite_ = std::string(found.message());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ParallelSave::Commit(const absl::Status& written, Agreement& agreement) {
-  absl::StatusOr<std::string> path = CommitHere(written, agreement);
-  if (path.ok()) return path;
-  if (named_.empty()) return Explain(path.status());
-  return Annotate(path.status(), absl::StrCat("after the checkpoint of step ", step(), " was saved"));
+  if (const absl::Status agreed = AgreeOnContent(written, agreement); !agreed.ok()) return Explain(agreed);
+  absl::Status named = agreement.AllOkAfter("naming a checkpoint", [&]() -> absl::Status {
+    return writer_.has_value() ? NameHere().status() : absl::OkStatus();
+  });
+  if (named.ok()) {
+    absl::StatusOr<std::string> path = agreement.FromRankZero(named_);
+    if (path.ok()) return path;
+    named = path.status();
+  }
+  if (!named_.empty()) return Annotate(named, absl::StrCat("after the checkpoint of step ", step(), " was saved"));
+  // Rank 0 says of its own errors what became of the checkpoint.
+  return agreement.IsBroken() ? Explain(named) : named;
 }
 
 bool ParallelSave::FilesAreThere() const {
@@ -126,19 +133,20 @@ bool ParallelSave::FilesAreThere() const {
   return true;
 }
 
-absl::StatusOr<std::string> ParallelSave::CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience) {
+absl::StatusOr<std::string> ParallelSave::CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience,
+                                                      absl::FunctionRef<bool()> others_live) {
   if (!written.ok()) return Explain(written);
   if (!writer_.has_value() || !named_.empty()) return named_;
-  const auto end = std::chrono::steady_clock::now() + patience;
+  auto end = std::chrono::steady_clock::now() + patience;
   while (content_.self.mesh.ranks() > 1 && !FilesAreThere()) {
-    if (std::chrono::steady_clock::now() >= end) {
+    if (others_live()) {
+      end = std::chrono::steady_clock::now() + patience;
+    } else if (std::chrono::steady_clock::now() >= end) {
       return Explain(absl::UnavailableError("a rank did not write its files"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  absl::StatusOr<std::string> path = writer_->Commit();
-  if (path.ok()) return path;
-  return Explain(path.status());
+  return NameHere();
 }
 
 absl::StatusOr<std::string> SaveCheckpointOfRanks(const std::string& directory, CheckpointContent content,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
@@ -61,9 +62,10 @@ class ParallelSave {
   absl::StatusOr<std::string> Commit(const absl::Status& written, Agreement& agreement);
 
   // The same when ranks cannot agree any more, because one of them is gone: rank 0 gives the checkpoint its name when
-  // the files of all ranks are there, which appear complete or not at all, and waits for them as long as `patience`.
-  // Empty on the other ranks.
-  absl::StatusOr<std::string> CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience);
+  // the files of all ranks are there, which appear complete or not at all, and waits for them as long as the others
+  // live, and then as long as `patience`. Empty on the other ranks.
+  absl::StatusOr<std::string> CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience,
+                                          absl::FunctionRef<bool()> others_live);
 
   // After Commit: the first value that was not finite and allowed, of the first rank that has one; empty if there is
   // none.
@@ -75,7 +77,8 @@ class ParallelSave {
 
   absl::Status BeginHere(const std::string& directory);
   absl::Status CopyParts(absl::Span<uint8_t> to);
-  absl::StatusOr<std::string> CommitHere(const absl::Status& written, Agreement& agreement);
+  absl::Status AgreeOnContent(const absl::Status& written, Agreement& agreement);
+  absl::StatusOr<std::string> NameHere();
   bool FilesAreThere() const;
   absl::Status Explain(const absl::Status& status) const;
 

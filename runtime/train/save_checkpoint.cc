@@ -119,8 +119,12 @@ absl::Status CheckpointWriter::WriteIndex(int64_t step, const RankMesh& mesh,
 
 absl::StatusOr<std::string> CheckpointWriter::Commit() {
   BOWLINE_RETURN_IF_ERROR(target_.Commit());
-  BOWLINE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(directory_, "/", kLatestFile), absl::StrCat(name_, "\n")));
-  return target_.path();
+  is_complete_ = true;
+  const absl::Status named = WriteFileAtomically(absl::StrCat(directory_, "/", kLatestFile), absl::StrCat(name_, "\n"));
+  if (named.ok()) return target_.path();
+  return Annotate(named,
+                  absl::StrCat("the checkpoint '", target_.path(), "' is complete, and --resume ", target_.path(),
+                               " goes on with it; '", directory_, "/", kLatestFile, "' names the one before"));
 }
 
 absl::Status WriteParts(const std::string& staging_path, const TrainerState& state, absl::Span<const StoredPart> parts,
@@ -142,15 +146,18 @@ absl::Status WriteParts(const std::string& staging_path, const TrainerState& sta
 
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json) {
+  bool is_complete = false;
   const auto save = [&]() -> absl::StatusOr<std::string> {
     BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Begin(directory, state.step));
     BOWLINE_ASSIGN_OR_RETURN(const std::vector<StoredPart> parts, StoredParts(tensors, {}));
     BOWLINE_RETURN_IF_ERROR(WriteParts(writer.staging_path(), state, parts, {}, /*check=*/nullptr));
     BOWLINE_RETURN_IF_ERROR(writer.WriteState(state, config_json));
-    return writer.Commit();
+    absl::StatusOr<std::string> path = writer.Commit();
+    is_complete = writer.is_complete();
+    return path;
   };
   absl::StatusOr<std::string> saved = save();
-  if (saved.ok()) return saved;
+  if (saved.ok() || is_complete) return saved;
   return Annotate(saved.status(), absl::StrCat("checkpoint of step ", state.step, " was not saved"));
 }
 

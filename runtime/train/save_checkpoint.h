@@ -16,7 +16,7 @@ namespace bowline {
 
 // Saves a checkpoint by one rank into `directory`, which is made if it does not exist, and replaces one of the same
 // step, whatever the values are. `config_json` is the content of config.json; empty for none. Returns the path of the
-// checkpoint. On error nothing has changed.
+// checkpoint. On error nothing has changed, unless the error says that the checkpoint is complete.
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
 
@@ -32,8 +32,10 @@ class CheckpointWriter {
   absl::Status WriteState(const TrainerState& state, absl::string_view config_json) const;
   absl::Status WriteIndex(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors) const;
 
-  // Gives the checkpoint its name and makes it the latest. Returns its path.
+  // Gives the checkpoint its name and makes it the latest. Returns its path. An error after it got its name says so.
   absl::StatusOr<std::string> Commit();
+  // Whether it has its name.
+  bool is_complete() const { return is_complete_; }
 
  private:
   CheckpointWriter(std::string directory, std::string name, AtomicDirectory target)
@@ -41,6 +43,7 @@ class CheckpointWriter {
 
   std::string directory_, name_;
   AtomicDirectory target_;
+  bool is_complete_ = false;
 };
 
 // Writes what this rank stores, as StoredParts gives it, into its files in `staging_path`, synced: the whole files of a

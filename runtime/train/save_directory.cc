@@ -98,8 +98,7 @@ absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
                                                       "; wait until it ends, or save into another directory"));
   }
   // A run that did not begin may have taken the file back meanwhile.
-  struct stat held = {}, there = {};
-  if (::fstat(lock_.get(), &held) != 0 || ::stat(file.c_str(), &there) != 0 || held.st_ino != there.st_ino) {
+  if (!HasLock()) {
     return absl::FailedPreconditionError(absl::StrCat("another run has just left '", path_, "'; start this one again"));
   }
   const std::string holder = absl::StrCat(::getpid(), " on ", HostName(), "\n");
@@ -107,6 +106,26 @@ absl::Status SaveDirectory::Lock(std::chrono::nanoseconds patience) {
       ::pwrite(lock_.get(), holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size())) {
     return ErrnoToStatus(errno, absl::StrCat("cannot write '", file, "'"));
   }
+  return absl::OkStatus();
+}
+
+bool SaveDirectory::HasLock() const {
+  struct stat held = {}, there = {};
+  return ::fstat(lock_.get(), &held) == 0 && ::stat(absl::StrCat(path_, "/", kLockFile).c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+absl::Status SaveDirectory::Hold(const std::function<void(absl::string_view)>& note) {
+  if (path_.empty() || HasLock()) return absl::OkStatus();
+  std::error_code ignored;
+  const bool is_gone = !fs::exists(path_, ignored);
+  BOWLINE_RETURN_IF_ERROR(MakeDirectories(path_));
+  BOWLINE_RETURN_IF_ERROR(Lock(std::chrono::nanoseconds(0)));
+  BOWLINE_RETURN_IF_ERROR(CheckRun(run_));
+  note(is_gone ? absl::StrCat("somebody deleted or moved '", path_, "' while this run saves into it; it was made again")
+               : absl::StrCat("somebody deleted the lock of '", path_,
+                              "' while this run saves into it, or replaced the "
+                              "directory; it was locked again"));
   return absl::OkStatus();
 }
 
@@ -141,6 +160,7 @@ absl::Status SaveDirectory::CheckRun(const Run& run) const {
 
 absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
   path_ = path;
+  run_ = run;
   std::error_code ignored;
   const bool is_new = !fs::exists(path, ignored);
   BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));

@@ -38,16 +38,23 @@ class SaveDirectory {
   absl::Status Prepare(const std::string& path, const Run& run, Agreement& agreement,
                        const std::function<void(absl::string_view)>& note);
 
+  // To be called before each save, on any rank: somebody may have deleted or moved the directory, or its lock. Then
+  // rank 0 makes and locks it again, as in Prepare and with the same errors, and `note` is told.
+  absl::Status Hold(const std::function<void(absl::string_view)>& note);
+
   // The run begins.
   void Keep() { is_new_ = false; }
 
  private:
   absl::Status Make(const std::string& path, const Run& run);
   absl::Status Lock(std::chrono::nanoseconds patience);
+  // Whether the file under the lock's name is the one that is locked.
+  bool HasLock() const;
   absl::Status CheckRun(const Run& run) const;
   absl::Status CheckShared(const std::string& path, const Run& run, Agreement& agreement) const;
 
   std::string path_;  // of rank 0; empty on others
+  Run run_;
   FileDescriptor lock_;
   bool is_new_ = false;
 };

@@ -22,21 +22,20 @@ constexpr int64_t kRound = int64_t{1} << 28;
 // Tokens between two reports of progress.
 constexpr int64_t kBlock = int64_t{1} << 22;
 
-// A kept scan says of a file that all of its ids are below a vocabulary.
+// A kept scan says of a file that all of its ids are below a vocabulary, and that its index, if it has one, is right.
 class KeptScan {
  public:
   KeptScan(const std::string& folder, const TokenDataset& file) {
-    // Of Megatron's two files the index has the name, and the other one the tokens.
-    absl::string_view stem = file.path();
-    const bool is_index = absl::ConsumeSuffix(&stem, ".idx");
-    const std::string tokens = is_index ? absl::StrCat(stem, ".bin") : file.path();
-    struct stat about;
-    const absl::StatusOr<std::string> fingerprint = FingerprintOf(tokens);
-    if (folder.empty() || !fingerprint.ok() || ::stat(tokens.c_str(), &about) != 0) return;
-    // Samples do not see every change. The times do, also where a program sets the first one back.
-    key_ = absl::StrCat(*fingerprint, " at ", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " and ",
-                        about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, ", ", file.description(), ", ", file.size(),
-                        " tokens\nbelow ");
+    if (folder.empty()) return;
+    for (const std::string& path : FilesOfTokens(file.path())) {
+      struct stat about;
+      const absl::StatusOr<std::string> fingerprint = FingerprintOf(path);
+      if (!fingerprint.ok() || ::stat(path.c_str(), &about) != 0) return;
+      // Samples do not see every change. The times do, also where a program sets the first one back.
+      absl::StrAppend(&key_, *fingerprint, " at ", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " and ",
+                      about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, ", ");
+    }
+    absl::StrAppend(&key_, file.description(), ", ", file.size(), " tokens\nbelow ");
     Sha256 hash;
     hash.Update(key_);
     path_ = absl::StrCat(folder, "/", ToHex(hash.Finish()).substr(0, 32), ".scan");
@@ -89,11 +88,12 @@ absl::Status ScanTokens(const TokenDataset& dataset, int64_t vocabulary, const s
                         ScanProgress progress) {
   for (const DatasetPart& part : dataset.Parts()) {
     const TokenDataset& file = *part.dataset;
-    if (file.size() == 0 || !file.MayBeOutside()) continue;
+    if (file.size() == 0 || (!file.MayBeOutside() && !file.HasIndex())) continue;
     const KeptScan kept(cache, file);
     BOWLINE_ASSIGN_OR_RETURN(const bool is_new, agreement.AnyOf(!kept.Covers(vocabulary)));
     if (!is_new) continue;
-    BOWLINE_RETURN_IF_ERROR(ScanFile(file, agreement, progress));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("checking an index", [&] { return file.CheckIndex(); }));
+    if (file.MayBeOutside()) BOWLINE_RETURN_IF_ERROR(ScanFile(file, agreement, progress));
     kept.Keep(vocabulary);
   }
   return absl::OkStatus();

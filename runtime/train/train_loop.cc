@@ -47,17 +47,20 @@ class TrainLoop {
                 .keep = options.keep_checkpoints,
                 .allows_non_finite = options.allow_non_finite,
                 .on_saved = [this](const SavedCheckpoint& saved) { OnSaved(saved); },
-                .on_note = [this](absl::string_view note) { observer_.OnNote(note); }},
+                .on_note = [this](absl::string_view note) { observer_.OnNote(note); },
+                .prepare = options.before_save},
                &agreement) {}
 
   absl::StatusOr<bool> Run() {
     last_saved_ = trainer_.steps_done();
     first_ = last_saved_ + 1;
     bool finishes = trainer_.steps_done() >= options_.steps;
-    if (!finishes) Remember(trainer_.FillNext());
-    BOWLINE_RETURN_IF_ERROR(Meet());
+    BOWLINE_RETURN_IF_ERROR(MeetForStep());
     evaluation_is_due_ = options_.begin_with_evaluation && evaluator_ != nullptr;
-    if (!ending_ && evaluation_is_due_) BOWLINE_RETURN_IF_ERROR(Evaluate());
+    if (!ending_ && evaluation_is_due_) {
+      BOWLINE_RETURN_IF_ERROR(Evaluate());
+      if (!ending_) BOWLINE_RETURN_IF_ERROR(MeetForStep());
+    }
     while (!ending_ && !finishes) {
       BOWLINE_RETURN_IF_ERROR(Train());
       const int64_t step = trainer_.steps_done();
@@ -71,7 +74,7 @@ class TrainLoop {
       if (evaluates && !ending_) BOWLINE_RETURN_IF_ERROR(Evaluate());
       // Both take long, and whoever wants to stop meanwhile need not wait for another step. A rank alone asks itself.
       const bool asks = evaluates || saves || agreement_.ranks() == 1;
-      if (!finishes && !ending_ && asks) BOWLINE_RETURN_IF_ERROR(Meet());
+      if (!finishes && !ending_ && asks) BOWLINE_RETURN_IF_ERROR(MeetForStep());
     }
     if (!is_saved_) BOWLINE_RETURN_IF_ERROR(Save(/*in_background=*/false));
     BOWLINE_RETURN_IF_ERROR(saver_.Finish());
@@ -83,10 +86,14 @@ class TrainLoop {
   // Keeps the first error that does not spoil what is computed: the run ends by it when the last step is saved.
   void Remember(const absl::Status& status) { problem_.Update(status); }
 
-  // Waits for all ranks, which are there if nothing went wrong in the step on any of them, and asks whether one has to
-  // stop or has met a problem.
-  absl::Status Meet() {
-    const absl::StatusOr<bool> ending = agreement_.AnyOf(stop_.load() || !problem_.ok());
+  // Reads data by `fill`, which may take its time. Then waits for all ranks, which are there if nothing went wrong in
+  // the step on any of them, and asks whether one has to stop or has met a problem.
+  absl::Status Meet(absl::FunctionRef<absl::Status()> fill) {
+    const absl::StatusOr<bool> ending = agreement_.AnyOfAfter("reading data", [&] {
+      Remember(fill());
+      filled_ = Clock::now();
+      return stop_.load() || !problem_.ok();
+    });
     if (!ending.ok()) {
       return Annotate(ending.status(), absl::StrCat("between entries, before step ", trainer_.steps_done() + 1));
     }
@@ -94,15 +101,23 @@ class TrainLoop {
     return saver_.Poll();
   }
 
+  // The same with the data of the next step: unusable ones are known to all before one begins it.
+  absl::Status MeetForStep() {
+    return Meet([&] { return trainer_.steps_done() < options_.steps ? trainer_.FillNext() : absl::OkStatus(); });
+  }
+
   absl::Status Train() {
     const auto start = Clock::now();
-    BOWLINE_ASSIGN_OR_RETURN(const StepResult result, trainer_.Step());
+    BOWLINE_ASSIGN_OR_RETURN(const StepResult result, trainer_.Step([&](absl::FunctionRef<void()> fill) {
+      return agreement_.AllOkAfter("reading data", [&] {
+        fill();
+        return absl::OkStatus();
+      });
+    }));
     const int64_t step = trainer_.steps_done();
-    // Unusable data of the next step are known to all before one begins it.
-    if (step < options_.steps) Remember(trainer_.FillNext());
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     // A rank whose step failed has returned and does not meet the others. They fail here, before they report the step.
-    BOWLINE_RETURN_IF_ERROR(Meet());
+    BOWLINE_RETURN_IF_ERROR(MeetForStep());
+    const double seconds = std::chrono::duration<double>(filled_ - start).count();
     is_saved_ = false;
     const double tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
     if (metrics_ != nullptr) Remember(metrics_->WriteStep(step, result, tokens_per_second, seconds * 1e3));
@@ -124,9 +139,8 @@ class TrainLoop {
     const int64_t step = trainer_.steps_done();
     const std::string where = absl::StrCat("evaluation after step ", step);
     const absl::StatusOr<std::optional<double>> loss =
-        evaluator_->Evaluate([&](const absl::Status& filled) -> absl::StatusOr<bool> {
-          Remember(Annotate(filled, where));
-          BOWLINE_RETURN_IF_ERROR(Meet());
+        evaluator_->Evaluate([&](Evaluator::Fill fill) -> absl::StatusOr<bool> {
+          BOWLINE_RETURN_IF_ERROR(Meet([&] { return Annotate(fill(), where); }));
           return !ending_;
         });
     trainer_.ForgetInputs();
@@ -137,7 +151,6 @@ class TrainLoop {
     } else if (loss->has_value()) {
       ReportEvaluation(step, where, **loss);
     }
-    if (step < options_.steps) Remember(trainer_.FillNext());
     return absl::OkStatus();
   }
 
@@ -183,6 +196,7 @@ class TrainLoop {
   bool ending_ = false;             // any rank has to stop, or has a problem
   bool evaluation_is_due_ = false;  // and not done, or cut short
   absl::Status problem_;            // of this rank
+  Clock::time_point filled_;        // when the last data were read
   CheckpointSaver saver_;           // after what its callbacks use
 };
 

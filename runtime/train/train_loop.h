@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "runtime/base/status.h"
@@ -17,6 +18,8 @@ struct TrainLoopOptions {
   int64_t steps = 0;       // the run ends after this step, counted from its very first
   int64_t eval_every = 0;  // in steps; 0: once, after the last step
   std::string save_directory = {};
+  // Is called before each save; an error of any rank ends the loop. May be null.
+  std::function<absl::Status()> before_save = nullptr;
   int64_t save_every = 0;  // in steps; 0: after the last step alone
   // Steps go on while a copy of the states is written, where memory has room for one.
   bool saves_in_background = false;

@@ -1,6 +1,5 @@
 #include "runtime/train/trainer.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -45,29 +44,36 @@ absl::Status Trainer::Initialize() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<SettingChange>> Trainer::ChangesSince(const TrainerState& state) const {
-  BOWLINE_ASSIGN_OR_RETURN(std::vector<SettingChange> changes,
-                           DifferencesOfRecipes(state.recipe, AttachmentOf(session_->plan(), kRecipeAttachment)));
-  const auto compare = [&](const char* name, const auto& saved, const auto& here) {
-    if (saved != here) changes.push_back({name, absl::StrCat(saved), absl::StrCat(here)});
+// What a checkpoint and this run do alike, beside the recipe.
+struct Trainer::Setting {
+  SettingChange values;
+  bool differs = false;
+  // Draws of another value are others: they begin anew.
+  bool is_of_draws = true;
+};
+
+std::vector<Trainer::Setting> Trainer::SettingsBeside(const TrainerState& state) const {
+  std::vector<Setting> settings;
+  const auto add = [&](const char* name, const auto& saved, const auto& here, bool is_said, bool is_of_draws) {
+    settings.push_back({{name, absl::StrCat(saved), absl::StrCat(here)}, is_said && saved != here, is_of_draws});
   };
-  compare("order", NameOf(state.order), NameOf(sampler_.order()));
-  compare("seed", state.seed, sampler_.seed());
+  add("order", NameOf(state.order), NameOf(sampler_.order()), /*is_said=*/true, /*is_of_draws=*/true);
+  add("seed", state.seed, sampler_.seed(), /*is_said=*/true, /*is_of_draws=*/true);
   // Older checkpoints do not say these.
-  if (state.batch != 0) compare("batch", state.batch, ports_.batch());
-  if (state.sequence != 0) compare("seq", state.sequence, ports_.sequence());
+  add("batch", state.batch, ports_.batch(), state.batch != 0, /*is_of_draws=*/false);
+  add("seq", state.sequence, ports_.sequence(), state.sequence != 0, /*is_of_draws=*/true);
   const auto data = [](int64_t tokens, const std::string& digest) {
     return absl::StrCat(tokens, " tokens", digest.empty() ? "" : absl::StrCat(", digest ", digest.substr(0, 12)));
   };
   const bool other_tokens = !state.data_digest.empty() && state.data_digest != data_digest_;
-  if (state.data_tokens != dataset_->size() || other_tokens) {
-    changes.push_back({"data", data(state.data_tokens, state.data_digest), data(dataset_->size(), data_digest_)});
-  }
-  return changes;
+  settings.push_back({{"data", data(state.data_tokens, state.data_digest), data(dataset_->size(), data_digest_)},
+                      state.data_tokens != dataset_->size() || other_tokens});
+  return settings;
 }
 
 std::vector<std::string> Trainer::SettingNames(const TrainerState& state) const {
-  std::set<std::string> names = {"order", "seed", "batch", "seq", "data"};
+  std::set<std::string> names;
+  for (const Setting& setting : SettingsBeside(state)) names.insert(setting.values.name);
   for (const absl::string_view recipe :
        {absl::string_view(state.recipe), AttachmentOf(session_->plan(), kRecipeAttachment)}) {
     const absl::StatusOr<nlohmann::json> settings = ParseAttachment(kRecipeAttachment, recipe);
@@ -79,12 +85,16 @@ std::vector<std::string> Trainer::SettingNames(const TrainerState& state) const 
 
 absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed, FiniteCheck* check) {
   const TrainerState& state = checkpoint.state();
-  const absl::StatusOr<std::vector<SettingChange>> changes = ChangesSince(state);
+  absl::StatusOr<std::vector<SettingChange>> changes =
+      DifferencesOfRecipes(state.recipe, AttachmentOf(session_->plan(), kRecipeAttachment));
   if (!changes.ok()) return Annotate(changes.status(), absl::StrCat("'", checkpoint.path(), "'"));
+  bool draws_go_on = true;
+  for (Setting& setting : SettingsBeside(state)) {
+    if (!setting.differs) continue;
+    draws_go_on &= !setting.is_of_draws;
+    changes->push_back(std::move(setting.values));
+  }
   BOWLINE_RETURN_IF_ERROR(CheckChanges(checkpoint.path(), *changes, allowed, SettingNames(state)));
-  const bool draws_go_on = std::none_of(changes->begin(), changes->end(), [](const SettingChange& change) {
-    return change.name == "order" || change.name == "seed" || change.name == "seq" || change.name == "data";
-  });
   if (state.next_draw > kMaxDraw) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
@@ -120,10 +130,17 @@ absl::Status Trainer::FillNext() {
 }
 
 absl::StatusOr<StepResult> Trainer::Step() {
+  return Step([](absl::FunctionRef<void()> fill) {
+    fill();
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<StepResult> Trainer::Step(FillTogether fill_together) {
   BOWLINE_RETURN_IF_ERROR(FillNext());
   filled_.reset();
   const std::optional<double> issued_before = session_->IssueSeconds();
-  if (absl::Status ran = Run(); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
+  if (absl::Status ran = Run(fill_together); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
   ++step_;
   next_draw_ += ports_.batch();
   StepResult result;
@@ -134,13 +151,15 @@ absl::StatusOr<StepResult> Trainer::Step() {
   return result;
 }
 
-absl::Status Trainer::Run() {
+absl::Status Trainer::Run(FillTogether fill_together) {
   if (!fills_ahead_) return session_->Run(entry_);
   BOWLINE_ASSIGN_OR_RETURN(const RunTicket ticket, session_->Start(entry_));
   // Data that is not fit is the next step's affair, if there is one.
   const int64_t next = next_draw_ + ports_.batch();
-  const bool filled = ports_.Fill(*session_, sampler_, next).ok();
+  bool filled = false;
+  const absl::Status met = fill_together([&] { filled = ports_.Fill(*session_, sampler_, next).ok(); });
   BOWLINE_RETURN_IF_ERROR(session_->Wait(ticket));
+  BOWLINE_RETURN_IF_ERROR(met);
   if (filled) filled_ = next;
   return absl::OkStatus();
 }

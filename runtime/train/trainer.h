@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
 #include "runtime/train/agreement.h"
@@ -66,7 +67,13 @@ class Trainer {
     if (!fills_ahead_) filled_.reset();
   }
 
+  // Fills the inputs of the next step by `fill` while the device computes, and returns when all ranks have. All ranks
+  // of a run that fills ahead call it in each step.
+  using FillTogether = absl::FunctionRef<absl::Status(absl::FunctionRef<void()> fill)>;
+
   // Runs one step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
+  absl::StatusOr<StepResult> Step(FillTogether fill_together);
+  // The same where no other rank waits for this one's data.
   absl::StatusOr<StepResult> Step();
 
   // Everything that Resume needs, with the tensors' memory as it is when it is read.
@@ -89,13 +96,15 @@ class Trainer {
   Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
-  // The settings of the checkpoint and of this run, where they differ.
-  absl::StatusOr<std::vector<SettingChange>> ChangesSince(const TrainerState& state) const;
+  struct Setting;
+  // Those of the checkpoint and of this run that are not in the recipe, one list for all questions.
+  std::vector<Setting> SettingsBeside(const TrainerState& state) const;
+  // These, and those of the recipes.
   std::vector<std::string> SettingNames(const TrainerState& state) const;
 
   // Runs the step whose inputs are written. If the plan lets two runs overlap, the inputs of the next step are written
   // while the device computes.
-  absl::Status Run();
+  absl::Status Run(FillTogether fill_together);
 
   Session* session_;
   const TokenDataset* dataset_;

@@ -297,7 +297,9 @@ class BadInput(tools.ToolTest):
             self.refuse(f"unknown flag '{wrong}'; the nearest one is '{nearest}'\n", *command)
         self.refuse("use --seq 29, with --batch 8\n", "bowline-compile", tools.MODELS / "gpt2-tiny", "--batch", 6, "--seq", 30,
                     "--mesh", "tp=1,fsdp=8", "-o", self.folder / "x.plan")
-        for wrong in ("--learning-rate", "--checkpoint", "--mesh-axes", "--xyzzy"):
+        for theirs, ours in (("--learning-rate", "--lr"), ("--batch_size", "--batch"), ("--gradient-accumulation-steps=2", "--microbatches")):
+            self.refuse(f"unknown flag '{theirs.partition('=')[0]}'; its name here is '{ours}'\n", "bowline-compile", theirs, 1)
+        for wrong in ("--checkpoint", "--mesh-axes", "--xyzzy"):
             self.refuse(f"unknown flag '{wrong}'; --help lists all\n", "bowline-compile", wrong, 1)
         self.refuse("unknown command 'tokenise'; the nearest one is 'tokenize'", "bowline-data", "tokenise", "x")
         self.refuse("--verify=placement compares programs before phase 'shard' and after phase 'local'", "bowline-compile",

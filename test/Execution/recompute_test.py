@@ -151,9 +151,21 @@ class Recompute(tools.ToolTest):
 
     def test_a_limit_that_nothing_meets(self):
         _, least, _ = self.compile("llama-tiny", "--recompute", "full")
-        text = self.compile("llama-tiny", "--recompute", "auto", "--memory-limit", least // 2, exit_code=1)
+        # No sizes of a step make parameters and states fewer.
+        for flags, ranks in ((("--mesh", "dp=2"), " times as many ranks"), ((), " ranks")):
+            text = self.compile("llama-tiny", *flags, "--memory-limit", "10KiB", exit_code=1)
+            found = re.search(r"; parameters and states of the optimizer alone take ([0-9.]+) KiB(?: on a rank)?, whatever the sizes of a "
+                              rf"step: divide them over at least ([0-9]+){ranks} by --mesh with an axis tp or pp, or fsdp with --zero 3\n", text)
+            self.assertIsNotNone(found, text)
+            kib, least_ranks = float(found[1]), int(found[2])
+            self.assertLess(10 * (least_ranks - 1), kib)
+            self.assertLessEqual(kib, 10 * least_ranks + 0.05)
+            self.assertNotIn("a smaller --batch", text)
+        # Above parameters and states, and below the rest.
+        limit = (int(kib * 1024) + least) // 2
+        text = self.compile("llama-tiny", "--recompute", "auto", "--memory-limit", limit, exit_code=1)
         self.assertRegex(text, r"the plan needs [0-9.]+ [KM]iB, more than --memory-limit .*no recomputation gets lower")
-        text = self.compile("llama-tiny", "--memory-limit", least // 2, exit_code=1)
+        text = self.compile("llama-tiny", "--memory-limit", limit, exit_code=1)
         self.assertIn("use --recompute auto", text)
 
     def test_where_nothing_runs_again_it_is_said_why(self):

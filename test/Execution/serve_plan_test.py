@@ -67,10 +67,13 @@ class ServePlans(tools.ToolTest):
             self.assertGreater(arena_and_blocks("more", "--kv-blocks", str(blocks + 1), *mesh)[0], limit)
         # No more than the sequences of a step may need, of six blocks each.
         self.assertEqual(arena_and_blocks("all", "--memory-limit", "1GiB")[1], 64 * 6)
-        done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *sizes, "--memory-limit", "1000", "-o",
-                           self.folder / "x.plan")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("more than --memory-limit 1000; use a smaller --max-context", done.stderr.decode())
+        for limit, advice in (("1000", "; weights alone take 162.7 KiB, whatever the sizes of a step: divide them over at least 167 "
+                                       "ranks by --mesh with an axis tp"),
+                              ("170000", "; use a smaller --max-context")):
+            done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *sizes, "--memory-limit", limit, "-o",
+                               self.folder / "x.plan")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"more than --memory-limit {limit}{advice}", done.stderr.decode())
 
 
 if __name__ == "__main__":

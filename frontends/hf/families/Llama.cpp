@@ -39,6 +39,7 @@ class Llama : public RotaryDecoder {
 static std::shared_ptr<const Architecture> read(ConfigReader &reader, ModelConfig &config) {
   readRotaryDecoder(reader, config);
   requireFullAttention(reader, config);
+  readUnsupportedWindow(reader, config);
   return std::make_shared<Llama>();
 }
 
@@ -47,7 +48,7 @@ const Family &familyLlama() {
   static const Family family = {
       .name = "llama",
       .modelClass = "LlamaForCausalLM",
-      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"false"}}, {"sliding_window", {"null"}}}),
+      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"false"}}}),
       .dropoutKeys = rotaryDecoderDropoutKeys(),
       .read = read,
   };

@@ -1,5 +1,8 @@
 #include "runtime/base/foreign_file.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 
@@ -82,6 +85,18 @@ TEST(ForeignFileTest, ALengthIsNoMagicNumber) {
   header.resize(0x8b1f, ' ');
   const std::string file = std::string("\x1f\x8b\0\0\0\0\0\0", 8) + header;
   EXPECT_TRUE(SafetensorsFile::FromBytes(BytesOf(file), "w").ok());
+}
+
+// Of a file of any size the first bytes are looked at: a page behind them that cannot be read is not touched.
+TEST(ForeignFileTest, ALargeFileIsNotReadInSearchOfALine) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void* pages = ::mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(::mprotect(static_cast<char*>(pages) + page, page, PROT_NONE), 0);
+  const absl::Span<const uint8_t> zeros(static_cast<const uint8_t*>(pages), 2 * page);
+  EXPECT_TRUE(RefuseLfsPointer("zeros.bin", zeros).ok());
+  EXPECT_EQ(ForeignFormatOf(zeros), "");
+  ::munmap(pages, 2 * page);
 }
 
 }  // namespace

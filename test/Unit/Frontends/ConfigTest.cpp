@@ -303,8 +303,8 @@ TEST(Config, FixedKeysCoverWhatTheFamiliesKnow) {
         return true;
     return false;
   };
-  for (const char *key : {"attention_bias", "mlp_bias", "sliding_window", "partial_rotary_factor",
-                          "quantization_config", "attention_multiplier", "logits_scaling"})
+  for (const char *key : {"attention_bias", "mlp_bias", "partial_rotary_factor", "quantization_config",
+                          "attention_multiplier", "logits_scaling"})
     EXPECT_TRUE(isFixed("llama", key)) << key;
   for (const char *key : {"use_mrope", "quantization_config"})
     EXPECT_TRUE(isFixed("qwen2", key)) << key;
@@ -473,13 +473,43 @@ TEST(Config, WindowsThatHideNothing) {
     }
     json document = minimal(family);
     document["sliding_window"] = 15, document["max_window_layers"] = 1;
-    EXPECT_TRUE(parse(document).ok());
-    expectRefused(document, {family, "use_sliding_window", "true", "layers from 1 on see the last 15 keys alone"});
+    EXPECT_EQ(parse(document)->maxPositions, 16);
     expectRefused(document, {family, "use_sliding_window", "\"yes\"", "should be true or false"});
     document["use_sliding_window"] = true;
     expectRefused(document, {family, "max_window_layers", "-1", "an integer from 0 to"});
     expectRefused(document, {family, "sliding_window", "0", "an integer from 1 to"});
   }
+}
+
+// Of 16 positions; in shorter sequences the windows hide nothing.
+TEST(Config, WindowsThatHideKeysLimitThePositions) {
+  for (const char *family : {"qwen2", "qwen3", "llama"}) {
+    json document = minimal(family);
+    const bool isLlama = document["model_type"] == "llama";
+    document["sliding_window"] = 15;
+    if (!isLlama)
+      document["use_sliding_window"] = true, document["max_window_layers"] = 1;
+    absl::StatusOr<ModelConfig> config = parse(document);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->maxPositions, 15);
+    EXPECT_EQ(config->functionKeys.count("sliding_window"), 0u);
+    ASSERT_EQ(config->remarks.size(), 1u);
+    EXPECT_THAT(config->remarks[0], HasSubstr(isLlama ? "layers from 0 on see the last 15 keys alone"
+                                                      : "layers from 1 on see the last 15 keys alone"));
+    EXPECT_THAT(config->positionsSource, HasSubstr("windows are not supported"));
+  }
+  json document = minimal("llama");
+  for (const char *window : {"16", "4096"}) {
+    document["sliding_window"] = json::parse(window);
+    absl::StatusOr<ModelConfig> config = parse(document);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->maxPositions, 16);
+    ASSERT_EQ(config->remarks.size(), 1u);
+    EXPECT_THAT(config->remarks[0], HasSubstr(absl::StrCat("\"sliding_window\" = ", window, " has no effect")));
+  }
+  document["sliding_window"] = nullptr;
+  EXPECT_TRUE(parse(document)->remarks.empty());
+  expectRefused(document, {"llama", "sliding_window", "0", "an integer from 1 to"});
 }
 
 // Llama 3.1 as transformers 5 writes it, and with what 3.2 has instead.

@@ -12,11 +12,15 @@
 #include "frontends/hf/Family.h"
 #include "frontends/hf/Parameters.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Unit/Frontends/HfTestSupport.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <fstream>
 #include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 using namespace mlir;
@@ -293,4 +297,31 @@ TEST(ImportQwen3, HeadsAreNormalisedInFrontOfRotaryPositions) {
     ++ropes;
   });
   EXPECT_EQ(ropes, 4);
+}
+
+/// The facts of published files, a line each: {"name", "config", "refused"}, the last where the model is refused, with
+/// a part of the reason.
+TEST(ImportPublished, EachCompilesToTheGraphOrIsRefusedForAReason) {
+  std::ifstream lines(BOWLINE_TEST_DIR "/Unit/Frontends/published-configs.jsonl");
+  std::map<absl::string_view, int> compiled;
+  int refused = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json file = nlohmann::json::parse(line);
+    const auto name = file.at("name").get<std::string>();
+    absl::StatusOr<ModelConfig> config = parseConfig(file.at("config").dump(), name);
+    if (file.contains("refused")) {
+      EXPECT_THAT(std::string(config.status().message()), HasSubstr(file.at("refused").get<std::string>())) << name;
+      ++refused;
+      continue;
+    }
+    ASSERT_TRUE(config.ok()) << name << ": " << config.status();
+    MLIRContext context;
+    absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, *config, {.batch = 1, .seq = 8});
+    ASSERT_TRUE(module.ok()) << name << ": " << module.status();
+    EXPECT_TRUE(succeeded(verify(**module))) << name;
+    ++compiled[config->family->name];
+  }
+  EXPECT_EQ(compiled, (std::map<absl::string_view, int>{
+                          {"gpt2", 6}, {"llama", 33}, {"mistral", 3}, {"qwen2", 16}, {"qwen3", 9}}));
+  EXPECT_EQ(refused, 1);
 }

@@ -67,12 +67,25 @@ TEST(SuggestTest, NamesWhatOneMayHaveMeant) {
                                                         {"--codegen", "--no-codegen"},
                                                         {"--rl", "--none"},
                                                         {"--l", "--lr"},
-                                                        {"--learning-rate", "--none"},
                                                         {"--xyzzy", "--none"},
                                                         {std::string(5000, '-'), "--none"}}) {
     EXPECT_EQ(Suggest(word, words, "none"), nearest == "--none" ? "none" : "the nearest one is '" + nearest + "'")
         << word;
   }
+}
+
+// The first name that the tool takes, whatever stands between words.
+TEST(SuggestTest, NamesOfOtherSystems) {
+  const std::vector<std::string> words = {"--batch", "--lr", "--microbatches", "--seq", "--steps"};
+  for (const auto& [word, here] : std::vector<std::pair<std::string, std::string>>{{"--learning-rate", "--lr"},
+                                                                                   {"--learning_rate", "--lr"},
+                                                                                   {"--batch-size", "--batch"},
+                                                                                   {"--block-size", "--seq"},
+                                                                                   {"--max_iters", "--steps"}}) {
+    EXPECT_EQ(Suggest(word, words, "none"), "its name here is '" + here + "'") << word;
+  }
+  EXPECT_EQ(Suggest("--batch-size", {"--max-batch"}, "none"), "its name here is '--max-batch'");
+  EXPECT_EQ(Suggest("--learning-rate", {"--max-batch"}, "none"), "none");
 }
 
 TEST(NearestWordTest, BeginningsComeFirst) {

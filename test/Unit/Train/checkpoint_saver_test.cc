@@ -147,6 +147,37 @@ TEST(CheckpointSaverTest, ASaveThatIsWrittenOutlivesARank) {
   ExpectSaved(directory.path(), 5);
 }
 
+// Rank 0 fails alone, and the others, who do not know it, take longer to write than one waits for files of the dead.
+TEST(CheckpointSaverTest, ASaveThatOthersStillWriteIsWaitedFor) {
+  const TempDirectory directory;
+  std::vector<std::string> notes;
+  const auto statuses = AsRanks(2, [&](Agreement& agreement, RankGroup&) -> absl::Status {
+    TestModel model(1000);
+    model.Fill(5);
+    if (agreement.rank() == 0) {
+      CheckpointSaver saver({.directory = directory.path(),
+                             .on_saved = [](const SavedCheckpoint&) {},
+                             .on_note = [&](absl::string_view note) { notes.emplace_back(note); },
+                             .patience = std::chrono::milliseconds(100)},
+                            &agreement);
+      return saver.Save(ContentOf(model, 5, agreement), /*in_background=*/true);
+    }
+    // As the saver does, but slowly.
+    BOWLINE_RETURN_IF_ERROR(agreement.RanksOfThisMachine().status());
+    BOWLINE_RETURN_IF_ERROR(agreement.AnyOf(false).status());
+    BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<ParallelSave> save,
+                             ParallelSave::Begin(directory.path(), ContentOf(model, 5, agreement), {}, agreement));
+    PageMemory copy;
+    BOWLINE_ASSIGN_OR_RETURN(const bool copied, save->Copy(copy, agreement));
+    EXPECT_TRUE(copied);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return save->Write();
+  });
+  for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(notes, IsEmpty());
+  ExpectSaved(directory.path(), 5);
+}
+
 // The loss of step 2 is infinite while the checkpoint of step 1 is written: all ranks name it together, however long
 // one of them writes, before the error ends them.
 TEST(CheckpointSaverTest, ASaveInTheBackgroundOutlivesALossThatIsNoNumber) {
@@ -276,6 +307,37 @@ TEST_F(SaveDirectoryTest, IsTakenBackUnlessTheRunBegins) {
   }
   EXPECT_THAT(directory_.List(), ElementsAre("s"));
   EXPECT_THAT(notes_, IsEmpty());
+}
+
+// A second run may not enter what the first one makes again.
+TEST_F(SaveDirectoryTest, IsLockedAgainWhereSomebodyDeletedIt) {
+  const std::string path = directory_ / "s";
+  const auto note = [this](absl::string_view text) { notes_.emplace_back(text); };
+  SaveDirectory save;
+  ASSERT_EQ(Prepare(save, path, {.id = "a"}), absl::OkStatus());
+  save.Keep();
+  SaveAs("a", 1);
+  EXPECT_EQ(save.Hold(note), absl::OkStatus());
+  EXPECT_THAT(notes_, IsEmpty());
+  std::filesystem::remove_all(path);
+  EXPECT_EQ(save.Hold(note), absl::OkStatus());
+  EXPECT_THAT(notes_, ElementsAre(absl::StrCat("somebody deleted or moved '", path,
+                                               "' while this run saves into it; it was made again")));
+  {
+    SaveDirectory second;
+    EXPECT_THAT(std::string(Prepare(second, path, {.id = "b"}).message()), HasSubstr("another run is saving into '"));
+  }
+  // The lock alone; the run's own checkpoints are no other run's.
+  SaveAs("a", 2);
+  std::filesystem::remove(path + "/.lock");
+  EXPECT_EQ(save.Hold(note), absl::OkStatus());
+  ASSERT_EQ(notes_.size(), 2u);
+  EXPECT_THAT(notes_[1], HasSubstr("it was locked again"));
+  // Another run was faster.
+  std::filesystem::remove_all(path);
+  SaveDirectory second;
+  ASSERT_EQ(Prepare(second, path, {.id = "b"}), absl::OkStatus());
+  EXPECT_THAT(std::string(save.Hold(note).message()), HasSubstr("another run is saving into '"));
 }
 
 TEST_F(SaveDirectoryTest, IsOfOneRunAtATime) {

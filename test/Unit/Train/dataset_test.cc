@@ -180,5 +180,26 @@ TEST(DatasetTest, ChecksFindTheFirstTokenOutside) {
   }
 }
 
+TEST(DatasetTest, NamesTheFilesThatItReads) {
+  const TempDirectory directory;
+  const std::string index = directory / "m.idx", tokens = directory / "m.bin", plain = directory / "p.bin";
+  WriteWholeFile(index, MegatronIndexFile(8, 2, {1, 2}));
+  WriteWholeFile(tokens, BytesOf<uint16_t>({4, 5, 6}));
+  WriteWholeFile(plain, LlmcFile({4, 5, 6}));
+  for (const std::string& path : {index, tokens, directory / "m"}) {
+    EXPECT_EQ((*OpenTokenDataset(path))->path(), index);
+    EXPECT_THAT(FilesOfTokens(path), ::testing::ElementsAre(index, tokens)) << path;
+  }
+  EXPECT_THAT(FilesOfTokens(plain), ::testing::ElementsAre(plain));
+  for (const char* prefix : {"u16:", "u32:"}) {
+    EXPECT_THAT(FilesOfTokens(prefix + tokens), ::testing::ElementsAre(tokens));
+    EXPECT_EQ(PrefixOfTokens(prefix + tokens), prefix);
+  }
+  EXPECT_EQ(PrefixOfTokens(plain), "");
+  for (const char* none : {"nowhere", "nowhere.bin"}) {
+    EXPECT_THAT(FilesOfTokens(directory / none), ::testing::ElementsAre(directory / none));
+  }
+}
+
 }  // namespace
 }  // namespace bowline

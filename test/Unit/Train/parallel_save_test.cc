@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <random>
 
 #include "runtime/train/save_checkpoint.h"
@@ -28,6 +29,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(AgreementTest, AllHaveTheTextOfRankZero) {
   for (const int ranks : {1, 2, 5}) {
@@ -110,7 +112,8 @@ TEST(ParallelSaveTest, ARankThatGoesLeavesTheOldCheckpoint) {
   const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(Save(directory.path(), 5, 1, agreement).status());
     if (agreement.rank() != 1) return Save(directory.path(), 6, 2, agreement).status();
-    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(absl::OkStatus()));  // as in a save: the directory is there
+    // As in a save: the directory is there.
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("saving", [] { return absl::OkStatus(); }));
     group.Abort(absl::DataLossError("rank 1 fell over"));
     return absl::OkStatus();
   });
@@ -130,6 +133,23 @@ TEST(ParallelSaveTest, AnUnusableDirectoryIsTheErrorOfAll) {
   for (const absl::Status& status : statuses) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("checkpoint of step 1 was not saved: rank 0: "));
     EXPECT_EQ(ExitCode(status), 1);
+  }
+}
+
+// The checkpoint is no less complete than others, and the error says where it is.
+TEST(ParallelSaveTest, ACheckpointThatDoesNotBecomeTheLatestIsNotCalledUnsaved) {
+  for (const int ranks : {1, 2}) {
+    const TempDirectory directory;
+    std::filesystem::create_directory(directory / "latest");
+    const auto statuses = AsRanks(
+        ranks, [&](Agreement& agreement, RankGroup&) { return Save(directory.path(), 5, 1, agreement).status(); });
+    const std::string path = directory / "step-00000005";
+    for (const absl::Status& status : statuses) {
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr(absl::StrCat("the checkpoint '", path, "' is complete, and --resume ", path)),
+                        HasSubstr("latest'"), Not(HasSubstr("not saved"))));
+    }
+    EXPECT_EQ(*LoadNumber(path), 1);
   }
 }
 

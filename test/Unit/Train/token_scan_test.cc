@@ -51,6 +51,8 @@ class WatchedDataset : public TokenDataset {
   absl::Status Read(int64_t begin, int64_t count, int32_t* out) const override {
     return file_->Read(begin, count, out);
   }
+  bool HasIndex() const override { return file_->HasIndex(); }
+  absl::Status CheckIndex() const override { return file_->CheckIndex(); }
   absl::Status CheckTokens(int64_t begin, int64_t count) const override {
     std::this_thread::sleep_for(delay_);
     looked_ += count;
@@ -226,6 +228,34 @@ TEST_F(TokenScanTest, ATypeThatHoldsNoIdOutsideIsNotRead) {
   WriteWholeFile(path, NpyFile(NpyDictionary("|u1", 5), BytesOf<uint8_t>({1, 2, 3, 4, 255})));
   EXPECT_THAT(Scan(2, {path}), Each(""));
   EXPECT_EQ(looked_, 0);
+}
+
+// Opening a Megatron index looks at its ends alone.
+TEST_F(TokenScanTest, AnIndexIsCheckedWithTheIds) {
+  const std::string index = directory_ / "a.idx";
+  constexpr size_t kSizes = 34;
+  for (const bool may_be_outside : {true, false}) {
+    // Ids of 16 bits are all in a vocabulary of 65536.
+    const int64_t vocabulary = may_be_outside ? kVocabulary : 65'536;
+    WriteWholeFile(directory_ / "a.bin", BytesOf(Tokens(30)));
+    const std::string good = MegatronIndexFile(8, 2, {10, 10, 10});
+    std::string bad = good;
+    bad.replace(kSizes, sizeof(int32_t), BytesOf(int32_t{-1}));
+    WriteWholeFile(index, bad);
+    for (int run = 0; run < 2; ++run) {
+      EXPECT_THAT(Scan(2, {index}, vocabulary), Each(HasSubstr("sequence 0 has size -1"))) << "run " << run;
+      EXPECT_EQ(looked_, 0);
+    }
+    WriteWholeFile(index, good);
+    EXPECT_THAT(Scan(2, {index}, vocabulary), Each(""));
+    EXPECT_EQ(Kept(), 1u);
+    EXPECT_THAT(Scan(2, {index}, vocabulary), Each(""));
+    EXPECT_EQ(looked_, 0);
+    // What was kept is of the index, too.
+    WriteWholeFile(index, bad);
+    EXPECT_THAT(Scan(2, {index}, vocabulary), Each(HasSubstr("sequence 0 has size -1")));
+    std::filesystem::remove_all(directory_ / "cache");
+  }
 }
 
 }  // namespace
