@@ -26,6 +26,9 @@ constexpr double kWidth = 1200, kMargin = 20;
 constexpr double kLeft = 164, kRight = 1064; // of the time from 0 to the end
 constexpr double kStreamLabels = kLeft - 8, kFigures = kRight + 12;
 constexpr double kStreamHeight = 11, kRoleGap = 7, kLabelDistance = 11.5;
+constexpr double kMarkRoom = 24; // to the right of a mark of the axis, for the heading "Idle"
+constexpr double kPanelGap = 30;
+constexpr double kNarrow = 3; // boxes without a border, whose titles are short: a picture may have thousands
 
 constexpr absl::string_view kStyles =
     "text { font-size: 11px; fill: #24292f }\n"
@@ -81,10 +84,13 @@ public:
               std::vector<MemoryOverTime> memory)
       : timeline_(timeline), plan_(timeline.plan()), entries_(std::move(entries)), activities_(activities),
         memory_(std::move(memory)), scale_{kLeft, kRight - kLeft, activities.seconds()},
-        rowHeight_(roles() <= 4 ? 24 : roles() <= 8 ? 20 : 16), panelHeight_(roles() == 1   ? 190
-                                                                            : roles() <= 4 ? 84
-                                                                            : roles() <= 8 ? 58
-                                                                                           : 44),
+        rowHeight_(roles() <= 4   ? 24
+                   : roles() <= 8 ? 20
+                                  : 16),
+        panelHeight_(roles() == 1   ? 190
+                     : roles() <= 4 ? 84
+                     : roles() <= 8 ? 58
+                                    : 44),
         svg_(kWidth, layOut(), title(), kStyles) {
     findChunks();
   }
@@ -98,9 +104,10 @@ public:
     drawMemoryHead();
     for (uint32_t role = 0; role < roles(); ++role)
       drawMemory(role, panelTop(role));
-    svg_.text("soft", kMargin, height_ - 14,
-              "Times are those of the compiler's cost model. Live bytes are drawn where a command is issued. idle: the "
-              "first stream runs no command.");
+    svg_.text(
+        "soft", kMargin, height_ - 14,
+        "Times come from the compiler's cost model. Live bytes are drawn at the time at which a command is issued. "
+        "A rank is idle while its first stream runs no command.");
     return std::move(svg_).finish();
   }
 
@@ -109,10 +116,17 @@ private:
   const fbs::Entry &entryOf(uint32_t role) const { return *plan_.entries()->Get(entries_[role]); }
   const fbs::Program &programOf(uint32_t role) const { return timeline_.programOf(entries_[role]); }
 
+  uint64_t countRanks() const {
+    uint64_t ranks = 1;
+    for (uint32_t i = 0; i < SizeOf(plan_.mesh()); ++i)
+      ranks *= plan_.mesh()->Get(i)->size();
+    return ranks;
+  }
+
   std::string roleName(uint32_t role) const {
     if (SizeOf(plan_.roles()) > 1)
       return nameOf(plan_.roles()->Get(role)->name());
-    return SizeOf(plan_.mesh()) > 0 ? "each rank" : "one rank";
+    return countRanks() > 1 ? "each rank" : "one rank";
   }
 
   std::string title() const { return absl::StrCat(nameOf(plan_.name()), ": ", nameOf(entryOf(0).name())); }
@@ -125,11 +139,11 @@ private:
       y += row.stream == 0 ? (row.role > 0 ? kRoleGap : 0) + rowHeight_ : kStreamHeight;
     timelineBottom_ = y;
     memoryTop_ = y + 36;
-    height_ = panelTop(roles()) + 24;
+    height_ = panelTop(roles()) + 18;
     return height_;
   }
 
-  double panelTop(uint32_t role) const { return memoryTop_ + 28 + role * (panelHeight_ + 24); }
+  double panelTop(uint32_t role) const { return memoryTop_ + kPanelGap + role * (panelHeight_ + kPanelGap); }
 
   /// The places of each role's stages among the stages that it holds: a role of an interleaved schedule has several.
   void findChunks() {
@@ -163,9 +177,9 @@ private:
       idle += activities_.idleShare(role) / roles();
     const bool isTraining = entryOf(0).kind() == fbs::EntryKind::TrainStep;
     svg_.text("soft", kMargin, 54,
-              absl::StrCat(isTraining ? "A step" : "A run", " takes ", describeSeconds(activities_.seconds()), ", of which ",
-                           percent(idle), roles() > 1 ? absl::StrCat(" are idle, on average over ", roles(), " roles")
-                                                      : " are idle"));
+              absl::StrCat(isTraining ? "A step" : "A run", " takes ", describeSeconds(activities_.seconds()), ", ",
+                           percent(idle), " of it idle",
+                           roles() > 1 ? absl::StrCat(", on average over ", roles(), " roles") : ""));
     const fbs::Target &target = *plan_.target();
     svg_.text("right", kWidth - kMargin, 32,
               shortened(absl::StrCat(nameOf(target.device()), " ", nameOf(target.cpu()), ", ",
@@ -201,11 +215,12 @@ private:
     svg_.text("heading", kMargin, timelineTop_ - 12, "Timeline");
     svg_.text("heading", kFigures, timelineTop_ - 12, "Idle");
     const double distance = distanceOfMarks(scale_.seconds, 10);
-    const double bottom = panelTop(roles()) - 24;
+    const double bottom = panelTop(roles()) - kPanelGap;
     for (unsigned i = 0; distance > 0 && i * distance <= scale_.seconds * (1 + 1e-9); ++i) {
       const double x = scale_.at(std::min(i * distance, scale_.seconds));
       svg_.line("grid", x, timelineTop_ - 6, x, bottom);
-      svg_.text("mark", x, timelineTop_ - 12, describeSeconds(i * distance));
+      if (x < kRight - kMarkRoom)
+        svg_.text("mark", x, timelineTop_ - 12, describeSeconds(i * distance));
     }
   }
 
@@ -238,7 +253,7 @@ private:
   void drawBlocks(absl::Span<const ActivityBlock> blocks, const PictureBox &box, double y, double height) {
     const ActivityBlock &block = blocks.front();
     std::string style = classOf(mainActivity(blocks));
-    if (box.width > 3)
+    if (box.width > kNarrow)
       absl::StrAppend(&style, " box");
     if (const auto stage = stageOf(segmentOf(block));
         hasChunks_ && isOfMicrobatch(block.activity) && stage && *stage != firstStage_[roleOf(block)])
@@ -274,13 +289,17 @@ private:
     const ActivityBlock &block = blocks.front();
     if (blocks.size() > 1)
       return absl::StrCat("mostly ", kNames[static_cast<size_t>(mainActivity(blocks))], ", ",
-                          describeTime(block.begin, blocks.back().end), "\nfrom ", describeCommand(block.commands.front()));
+                          describeTime(block.begin, blocks.back().end));
     std::string text = kNames[static_cast<size_t>(block.activity)];
     if (hasMicrobatches_ && isOfMicrobatch(block.activity))
       absl::StrAppend(&text, " of microbatch ", callOf(block.commands.front().site).slot());
-    absl::StrAppend(&text, ", ", describeTime(block.begin, block.end), "\nsegment ", nameOf(segmentOf(block).name()), ": ");
-    return absl::StrCat(text, block.commands.size() == 1 ? describeCommand(block.commands.front())
-                                                          : countOf(block.commands.size(), "command"));
+    absl::StrAppend(&text, ", ", describeTime(block.begin, block.end));
+    if (scale_.at(block.end) - scale_.at(block.begin) < kNarrow)
+      return text;
+    if (block.commands.size() == 1)
+      return absl::StrCat(text, "\n", describeCommand(block.commands.front()));
+    return absl::StrCat(text, "\n", countOf(block.commands.size(), "command"), " of segment ",
+                        nameOf(segmentOf(block).name()));
   }
 
   std::string describeCommand(const PredictedCommand &command) const {
@@ -300,10 +319,9 @@ private:
     for (const PictureBox &part : boxesOf(intervals, scale_, least)) {
       const PredictedCommand &first = block.commands[part.first], &last = block.commands[part.last - 1];
       const std::string time = describeTime(first.begin, last.end);
-      const std::string text =
-          part.last - part.first == 1
-              ? absl::StrCat(describeCommand(first), "\n", time)
-              : absl::StrCat(countOf(part.last - part.first, "command"), " from ", describeCommand(first), "\n", time);
+      const std::string text = part.last - part.first == 1 ? absl::StrCat(describeCommand(first), "\n", time)
+                                                           : absl::StrCat(countOf(part.last - part.first, "command"),
+                                                                          " from ", describeCommand(first), "\n", time);
       svg_.rectangle("command", part.x, y, part.width, height, text);
     }
   }
@@ -311,7 +329,8 @@ private:
   void drawMemoryHead() {
     svg_.text("heading", kMargin, memoryTop_, "Memory");
     double x = kLeft;
-    for (const auto &[style, name] : {std::pair("persistent", "persistent, and outputs"), std::pair("temporary", "temporaries")}) {
+    for (const auto &[style, name] :
+         {std::pair("persistent", "persistent, and outputs"), std::pair("temporary", "temporaries")}) {
       svg_.rectangle(style, x, memoryTop_ - 10, 12, 12);
       svg_.text("", x + 17, memoryTop_, name);
       x += 17 + widthOf(name, 11) + 18;
@@ -337,12 +356,11 @@ private:
     const double most = mostBytes();
     const auto yOf = [&](uint64_t bytes) { return bottom - static_cast<double>(bytes) / most * panelHeight_; };
     svg_.beginGroup("memory", roleName(role));
-    svg_.text("role", kMargin, top + 4, shortened(roleName(role), 20), roleName(role));
-    svg_.text("soft", kLeft, top - 1, shortened(describePeak(memory), 150), describePeak(memory));
+    svg_.text("role", kMargin, top - 4, shortened(roleName(role), 20), roleName(role));
+    svg_.text("soft", kLeft, top - 4, shortened(describePeak(memory), 150), describePeak(memory));
     const std::string tensors = describeTensors(memory);
     drawTemporaries(each, bottom, yOf, tensors);
-    svg_.rectangle("persistent", kLeft, yOf(memory.persistentBytes), scale_.width,
-                   bottom - yOf(memory.persistentBytes),
+    svg_.rectangle("persistent", kLeft, yOf(memory.persistentBytes), scale_.width, bottom - yOf(memory.persistentBytes),
                    absl::StrCat(memory.persistentBytes, " bytes of persistent tensors and outputs"));
     svg_.line("grid", kLeft, bottom, kRight, bottom);
     svg_.line("arena", kLeft, yOf(each.arenaBytes), kRight, yOf(each.arenaBytes));
@@ -355,8 +373,7 @@ private:
 
   template <typename Scale>
   void drawTemporaries(const MemoryOverTime &each, double bottom, const Scale &yOf, const std::string &title) {
-    const std::vector<uint64_t> columns =
-        mostBytesByColumn(each, scale_.seconds, static_cast<size_t>(kRight - kLeft));
+    const std::vector<uint64_t> columns = mostBytesByColumn(each, scale_.seconds, static_cast<size_t>(kRight - kLeft));
     std::string path = absl::StrCat("M", pixels(kLeft), " ", pixels(bottom));
     for (size_t i = 0; i < columns.size(); ++i)
       if (i == 0 || pixels(yOf(columns[i])) != pixels(yOf(columns[i - 1])))
@@ -383,8 +400,7 @@ private:
   }
 
   std::string describePeak(const MemoryTimeline &memory) const {
-    std::string text =
-        absl::StrCat("peak ", describeBytes(memory.peakBytes()), " (", memory.peakBytes(), " bytes)");
+    std::string text = absl::StrCat("peak ", describeBytes(memory.peakBytes()), " (", memory.peakBytes(), " bytes)");
     if (memory.liveBytes.empty())
       return text;
     absl::StrAppend(&text, " in ", describeCommand({memory.peakSite, 0, 0}));
@@ -398,8 +414,8 @@ private:
     std::string text = "largest temporaries at the peak:";
     for (size_t i = 0; i < std::min(kMost, memory.atPeak.size()); ++i) {
       const fbs::Buffer &buffer = *plan_.buffers()->Get(memory.atPeak[i].buffer);
-      absl::StrAppend(&text, "\n", describeBytes(memory.atPeak[i].bytes), " ", shortened(nameOf(buffer.name()), 80), " ",
-                      DescribeType(buffer.dtype(), buffer.shape()));
+      absl::StrAppend(&text, "\n", describeBytes(memory.atPeak[i].bytes), " ", shortened(nameOf(buffer.name()), 80),
+                      " ", DescribeType(buffer.dtype(), buffer.shape()));
     }
     return memory.atPeak.empty() ? "no temporaries at the peak" : text;
   }

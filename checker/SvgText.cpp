@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace bowline {
 namespace {
@@ -98,7 +99,7 @@ std::string describeBytes(uint64_t bytes) {
   size_t unit = 0;
   for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit)
     value /= 1024;
-  return absl::StrFormat("%.1f %s", value, kUnits[unit]);
+  return absl::StrFormat("%.*f %s", value < 99.995 ? 2 : 1, value, kUnits[unit]);
 }
 
 std::string describeSeconds(double seconds) {

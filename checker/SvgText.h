@@ -20,7 +20,7 @@ std::string shortened(absl::string_view text, size_t most);
 /// A length of the picture, in pixels with one decimal at most: "12", "12.5".
 std::string pixels(double value);
 
-/// "512 B", "1.5 KiB", "28.9 GiB"
+/// "512 B", "1.50 KiB", "981.8 KiB"
 std::string describeBytes(uint64_t bytes);
 
 /// "0 s", "1.25 µs", "98.7 ms", "12.3 s": three digits.
