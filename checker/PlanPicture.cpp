@@ -137,7 +137,6 @@ private:
     double y = timelineTop_;
     for (const ActivityRow &row : activities_.rows())
       y += row.stream == 0 ? (row.role > 0 ? kRoleGap : 0) + rowHeight_ : kStreamHeight;
-    timelineBottom_ = y;
     memoryTop_ = y + 36;
     height_ = panelTop(roles()) + 18;
     return height_;
@@ -427,7 +426,7 @@ private:
   const std::vector<MemoryOverTime> memory_; ///< by role
   const TimeScale scale_;
   const double rowHeight_, panelHeight_;
-  double timelineTop_ = 0, timelineBottom_ = 0, memoryTop_ = 0, height_ = 0;
+  double timelineTop_ = 0, memoryTop_ = 0, height_ = 0;
   std::vector<uint32_t> firstStage_; ///< by role
   bool hasChunks_ = false, hasMicrobatches_ = false;
   SvgText svg_;

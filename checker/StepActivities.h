@@ -30,7 +30,7 @@ std::optional<uint32_t> stageOf(const fbs::Segment &segment);
 /// Commands of one activity and one call of a segment that follow each other on a stream without a gap.
 struct ActivityBlock {
   Activity activity = Activity::Other;
-  double begin = 0, end = 0;           ///< seconds
+  double begin = 0, end = 0;              ///< seconds
   std::vector<PredictedCommand> commands; ///< not empty
 };
 

@@ -10,7 +10,8 @@
 
 namespace bowline {
 
-/// The text as content or attribute of XML 1.0. Bytes that are no UTF-8, and characters that XML forbids, become U+FFFD.
+/// The text as content or attribute of XML 1.0. Bytes that are no UTF-8, and characters that XML forbids, become
+/// U+FFFD.
 std::string escapeXml(absl::string_view text);
 
 /// The first characters of a UTF-8 text, at most `most`; the last one is an ellipsis where some were left out. A byte
