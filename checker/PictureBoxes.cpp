@@ -4,7 +4,7 @@
 
 namespace bowline {
 
-std::vector<PictureBox> boxesOf(absl::Span<const Interval> intervals, const TimeScale &scale, double least) {
+std::vector<PictureBox> boxesOf(absl::Span<const TimeRange> intervals, const TimeScale &scale, double least) {
   std::vector<PictureBox> boxes;
   bool isOpen = false; // whether the last box takes narrow intervals that begin near its begin
   for (size_t i = 0; i < intervals.size(); ++i) {

@@ -19,7 +19,7 @@ struct TimeScale {
 };
 
 /// A range of time, in seconds.
-struct Interval {
+struct TimeRange {
   double begin = 0, end = 0;
 };
 
@@ -32,7 +32,7 @@ struct PictureBox {
 /// Boxes for the intervals of a row, which are in order and do not overlap. Each interval of at least `least` pixels
 /// has a box of its own. Narrower ones share a box with those that begin within `least` pixels of its begin, so that a
 /// row of w pixels has at most 2 (w / least + 1) boxes, however many intervals it has.
-std::vector<PictureBox> boxesOf(absl::Span<const Interval> intervals, const TimeScale &scale, double least);
+std::vector<PictureBox> boxesOf(absl::Span<const TimeRange> intervals, const TimeScale &scale, double least);
 
 } // namespace bowline
 

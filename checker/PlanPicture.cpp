@@ -67,7 +67,8 @@ std::string classOf(Activity activity) { return absl::StrCat("a", static_cast<si
 
 bool isOfMicrobatch(Activity activity) { return activity <= Activity::BackwardWeight; }
 
-std::string nameOf(const flatbuffers::String *text) { return absl::Utf8SafeCEscape(TextOf(text)); }
+/// A name of the plan, which may hold any bytes.
+std::string printable(const flatbuffers::String *text) { return absl::Utf8SafeCEscape(TextOf(text)); }
 
 std::string percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
@@ -125,11 +126,11 @@ private:
 
   std::string roleName(uint32_t role) const {
     if (SizeOf(plan_.roles()) > 1)
-      return nameOf(plan_.roles()->Get(role)->name());
+      return printable(plan_.roles()->Get(role)->name());
     return countRanks() > 1 ? "each rank" : "one rank";
   }
 
-  std::string title() const { return absl::StrCat(nameOf(plan_.name()), ": ", nameOf(entryOf(0).name())); }
+  std::string title() const { return absl::StrCat(printable(plan_.name()), ": ", printable(entryOf(0).name())); }
 
   /// Sets the vertical places, and returns the height.
   double layOut() {
@@ -181,7 +182,7 @@ private:
                            roles() > 1 ? absl::StrCat(", on average over ", roles(), " roles") : ""));
     const fbs::Target &target = *plan_.target();
     svg_.text("right", kWidth - kMargin, 32,
-              shortened(absl::StrCat(nameOf(target.device()), " ", nameOf(target.cpu()), ", ",
+              shortened(absl::StrCat(printable(target.device()), " ", printable(target.cpu()), ", ",
                                      countOf(target.threads(), "thread"), " per rank"),
                         70));
     svg_.text("right", kWidth - kMargin, 54, shortened(DescribeMesh(plan_), 70));
@@ -235,12 +236,12 @@ private:
       svg_.text("role", kMargin, middle + 4, shortened(roleName(row.role), 10), roleName(row.role));
       svg_.text("", kFigures, middle + 4, percent(activities_.idleShare(row.role)));
     }
-    const std::string stream = nameOf(program.streams()->Get(row.stream));
+    const std::string stream = printable(program.streams()->Get(row.stream));
     svg_.text("stream", kStreamLabels, middle + 3.2, shortened(stream, 15), stream);
     svg_.rectangle("idle", kLeft, y, scale_.width, height - 1);
     if (isFirst && timeline_.commandCount(entries_[row.role]) == 0)
       svg_.text("middle", (kLeft + kRight) / 2, middle + 4, "no commands");
-    std::vector<Interval> intervals;
+    std::vector<TimeRange> intervals;
     for (const ActivityBlock &block : row.blocks)
       intervals.push_back({block.begin, block.end});
     for (const PictureBox &box : boxesOf(intervals, scale_, 1))
@@ -298,12 +299,12 @@ private:
     if (block.commands.size() == 1)
       return absl::StrCat(text, "\n", describeCommand(block.commands.front()));
     return absl::StrCat(text, "\n", countOf(block.commands.size(), "command"), " of segment ",
-                        nameOf(segmentOf(block).name()));
+                        printable(segmentOf(block).name()));
   }
 
   std::string describeCommand(const PredictedCommand &command) const {
     const fbs::Command &body = timeline_.commandAt(command.site);
-    const std::string from = nameOf(plan_.sources()->Get(body.source())->location());
+    const std::string from = printable(plan_.sources()->Get(body.source())->location());
     return shortened(absl::StrCat(DescribeCommand(plan_, body), from.empty() ? "" : ", ", from), 200);
   }
 
@@ -312,7 +313,7 @@ private:
     const double least = std::max(4.0, 2.0 * static_cast<double>(activities_.rows().size()));
     if (block.commands.size() == 1 || box.width < 2 * least)
       return;
-    std::vector<Interval> intervals;
+    std::vector<TimeRange> intervals;
     for (const PredictedCommand &command : block.commands)
       intervals.push_back({command.begin, command.end});
     for (const PictureBox &part : boxesOf(intervals, scale_, least)) {
@@ -413,7 +414,7 @@ private:
     std::string text = "largest temporaries at the peak:";
     for (size_t i = 0; i < std::min(kMost, memory.atPeak.size()); ++i) {
       const fbs::Buffer &buffer = *plan_.buffers()->Get(memory.atPeak[i].buffer);
-      absl::StrAppend(&text, "\n", describeBytes(memory.atPeak[i].bytes), " ", shortened(nameOf(buffer.name()), 80),
+      absl::StrAppend(&text, "\n", describeBytes(memory.atPeak[i].bytes), " ", shortened(printable(buffer.name()), 80),
                       " ", DescribeType(buffer.dtype(), buffer.shape()));
     }
     return memory.atPeak.empty() ? "no temporaries at the peak" : text;

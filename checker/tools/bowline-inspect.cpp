@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What the command line asks for.
+/// The arguments of the command line.
 struct Request {
   std::string file, about, trace, picture, entry;
   std::vector<std::string> links;

@@ -29,7 +29,10 @@ using ::testing::Not;
 
 TEST(SvgText, EscapesXml) {
   EXPECT_EQ(escapeXml("a<b & \"c\">d'\n"), "a&lt;b &amp; &quot;c&quot;&gt;d'\n");
-  EXPECT_EQ(escapeXml("gr\xC3\xB6\xC3\x9F""e \xE2\x82\xAC \xF0\x9F\xAA\xA2"), "gr\xC3\xB6\xC3\x9F""e \xE2\x82\xAC \xF0\x9F\xAA\xA2");
+  EXPECT_EQ(escapeXml("gr\xC3\xB6\xC3\x9F"
+                      "e \xE2\x82\xAC \xF0\x9F\xAA\xA2"),
+            "gr\xC3\xB6\xC3\x9F"
+            "e \xE2\x82\xAC \xF0\x9F\xAA\xA2");
   const std::string bad = "\xEF\xBF\xBD";
   // No UTF-8: a lone byte, a cut character, an overlong '/', a surrogate, a character behind the last one.
   EXPECT_EQ(escapeXml("\xFF"), bad);
@@ -87,14 +90,14 @@ TEST(SvgText, EscapesTextsAndTitles) {
   svg.text("a", 1, 2, "<b>");
   const std::string text = std::move(svg).finish();
   EXPECT_THAT(text, HasSubstr("<title>&lt;t&gt;</title>"));
-  EXPECT_THAT(text,
-              HasSubstr("<rect class=\"a\" x=\"1\" y=\"2\" width=\"3\" height=\"4\"><title>x &amp; y</title></rect>\n"));
+  EXPECT_THAT(
+      text, HasSubstr("<rect class=\"a\" x=\"1\" y=\"2\" width=\"3\" height=\"4\"><title>x &amp; y</title></rect>\n"));
   EXPECT_THAT(text, HasSubstr("<text class=\"a\" x=\"1\" y=\"2\">&lt;b&gt;</text>\n</svg>\n"));
 }
 
 TEST(PictureBoxes, WideIntervalsStayApart) {
   const TimeScale scale{100, 10, 10};  // a pixel for each second
-  const std::vector<Interval> intervals = {{0, 2}, {2, 3}, {5, 10}};
+  const std::vector<TimeRange> intervals = {{0, 2}, {2, 3}, {5, 10}};
   const auto boxes = boxesOf(intervals, scale, 1);
   ASSERT_EQ(boxes.size(), 3u);
   EXPECT_EQ(boxes[1].first, 1u);
@@ -106,7 +109,7 @@ TEST(PictureBoxes, WideIntervalsStayApart) {
 TEST(PictureBoxes, NarrowIntervalsShareABox) {
   const TimeScale scale{0, 10, 10};
   // Two narrow ones in one pixel, a wide one, one narrow one, and one that begins a pixel later.
-  const std::vector<Interval> intervals = {{0, 0.25}, {0.5, 0.75}, {0.75, 4}, {4, 4.5}, {5, 5.5}};
+  const std::vector<TimeRange> intervals = {{0, 0.25}, {0.5, 0.75}, {0.75, 4}, {4, 4.5}, {5, 5.5}};
   const auto boxes = boxesOf(intervals, scale, 1);
   ASSERT_EQ(boxes.size(), 4u);
   EXPECT_EQ(boxes[0].last, 2u);
@@ -119,7 +122,7 @@ TEST(PictureBoxes, NarrowIntervalsShareABox) {
 TEST(PictureBoxes, AreFewHoweverManyIntervals) {
   const size_t count = 100001;
   const TimeScale scale{164, 900, count * 1.0};
-  std::vector<Interval> intervals;
+  std::vector<TimeRange> intervals;
   for (size_t i = 0; i < count; ++i) intervals.push_back({i * 1.0, i + 0.5});
   const auto boxes = boxesOf(intervals, scale, 1);
   EXPECT_LE(boxes.size(), 901u);
