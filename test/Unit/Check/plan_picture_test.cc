@@ -81,7 +81,10 @@ TEST(SvgText, MarksAreRoundNumbers) {
   EXPECT_DOUBLE_EQ(distanceOfMarks(90, 10), 10);
   EXPECT_EQ(distanceOfMarks(0, 10), 0);
   EXPECT_EQ(distanceOfMarks(std::nan(""), 10), 0);
-  for (double length = 1e-9; length < 1e6; length *= 1.37) EXPECT_LE(length / distanceOfMarks(length, 7), 7) << length;
+  for (int i = -60; i < 60; ++i) {
+    const double length = std::pow(1.37, i);
+    EXPECT_LE(length / distanceOfMarks(length, 7), 7) << length;
+  }
 }
 
 TEST(SvgText, EscapesTextsAndTitles) {
