@@ -130,22 +130,30 @@ absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span
                             std::move(links));
 }
 
+absl::StatusOr<std::vector<uint32_t>> entriesOf(const Timeline &timeline, absl::string_view entry) {
+  const fbs::Plan &plan = timeline.plan();
+  std::vector<uint32_t> entries;
+  for (uint32_t role = 0; role < RoleCount(plan); ++role)
+    for (uint32_t i = 0; i < plan.entries()->size(); ++i)
+      if (TextOf(plan.entries()->Get(i)->name()) == entry && timeline.programOf(i).role() == role)
+        entries.push_back(i);
+  if (entries.size() == RoleCount(plan))
+    return entries;
+  std::set<std::string> names;
+  for (const fbs::Entry *each : *plan.entries())
+    names.insert(Quoted(each->name()));
+  return absl::NotFoundError(
+      absl::StrCat("not every role of the plan has an entry '", entry, "'; it has ", absl::StrJoin(names, ", ")));
+}
+
 absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
 predictTimeline(const Timeline &timeline, absl::string_view entry, const targets::CostModel &model) {
   const fbs::Plan &plan = timeline.plan();
   Cost cost(plan, model);
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<uint32_t> entries, entriesOf(timeline, entry));
   std::vector<Rank> ranks;
-  for (uint32_t role = 0; role < RoleCount(plan); ++role)
-    for (uint32_t i = 0; i < plan.entries()->size(); ++i)
-      if (TextOf(plan.entries()->Get(i)->name()) == entry && timeline.programOf(i).role() == role)
-        ranks.emplace_back(timeline, i, cost);
-  if (ranks.size() != RoleCount(plan)) {
-    std::set<std::string> names;
-    for (const fbs::Entry *each : *plan.entries())
-      names.insert(Quoted(each->name()));
-    return absl::NotFoundError(
-        absl::StrCat("not every role of the plan has an entry '", entry, "'; it has ", absl::StrJoin(names, ", ")));
-  }
+  for (const uint32_t each : entries)
+    ranks.emplace_back(timeline, each, cost);
   Communications communications(timeline, entry);
   BOWLINE_RETURN_IF_ERROR(communications.match());
   DeadlockCheck order(communications);

@@ -28,6 +28,9 @@ struct PredictedCommand {
 /// plan's axes.
 absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span<const std::string> texts = {});
 
+/// The index of each role's entry of this name. Returns kNotFound, with the plan's names, where a role has none.
+absl::StatusOr<std::vector<uint32_t>> entriesOf(const Timeline &timeline, absl::string_view entry);
+
 /// For each role, when one of its ranks runs the commands of the entry of this name: streams run in order, waits as
 /// their events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a
 /// communication begins when all its members have come to it. Commands take the time that the model says; signals are

@@ -2,7 +2,7 @@
 # Who adds a test that takes long leaves it to `make check`.
 set(BOWLINE_FAST_TESTS
   base-test safetensors-test plan-test hal-test loopback-test comm-control-test session-test session-fault-test session-overlap-loopback-test train-test
-  check-test check-meaning-test check-ranks-test check-rank-mutation-test
+  check-test plan-picture-test check-meaning-test check-ranks-test check-rank-mutation-test
   hf-config-test hf-weights-test hf-import-test
   factor-rule-test gradient-test interpreter-test equivalence-test placement-test
   pass-algorithms-test phases-test strategy-test random-program-test schedules-test stages-test sharding-test

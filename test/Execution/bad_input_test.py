@@ -675,18 +675,22 @@ graph.entry generate @g [@f] repeat [1]
             self.refuse("--nonsense", tool, plan, "--nonsense")
             self.refuse("--json", tool, plan, "--json=perhaps")
         inspect = ["bowline-inspect", plan]
-        for flag in ("--about", "--trace", "--entry"):
+        for flag in ("--about", "--trace", "--svg", "--entry"):
             self.refuse(flag, *inspect, flag)
         trace = ["--trace", self.folder / "t.json"]
         self.refuse(("--entry", "--trace"), *inspect, "--entry", "eval_step")
+        picture = ["--svg", self.folder / "t.svg"]
         for other in (["--memory"], ["--why"], ["--about", "loss"], ["--json"]):
             self.refuse(("--trace", other[0]), *inspect, *trace, *other)
+            self.refuse(("--svg", other[0]), *inspect, *picture, *other)
         self.refuse(("--why", "--memory"), *inspect, "--memory", "--why")
         self.refuse(("--about", "--memory"), *inspect, "--memory", "--about", "loss")
         self.refuse(("no_entry", "'eval_step', 'init', 'train_step'"), *inspect, *trace, "--entry", "no_entry")
         self.refuse(("none/t", "No such file"), *inspect, "--trace", self.folder / "none" / "t")
         self.refuse("is a directory", *inspect, "--trace", self.folder)
         self.refuse("--trace and the plan name the same file", *inspect, "--trace", plan)
+        self.refuse("--svg and the plan name the same file", *inspect, "--svg", plan)
+        self.refuse("--svg and --trace name the same file", *inspect, *trace, "--svg", trace[1])
 
         translate = "bowline-translate"
         self.refuse("INPUT is required", translate)

@@ -11,6 +11,7 @@
 #include "checker/CommunicationReport.h"
 #include "checker/MemoryTimeline.h"
 #include "checker/PlanChecker.h"
+#include "checker/PlanPicture.h"
 #include "checker/PredictedTimeline.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
@@ -115,7 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bowline::plotMemory(bowline::computeMemoryTimeline(timeline, i), 40, 4);
     bowline::reportCommunication(loaded->plan(), i, {});
     const absl::string_view entry = bowline::TextOf(loaded->plan().entries()->Get(i)->name());
-    bowline::predictTimeline(timeline, entry, *bowline::costModelOf(loaded->plan())).status().IgnoreError();
+    bowline::drawPlan(timeline, entry, *bowline::costModelOf(loaded->plan())).status().IgnoreError();
   }
   bowline::SessionOptions options;
   options.driver = "null";

@@ -12,6 +12,7 @@
 #include "checker/CommunicationReport.h"
 #include "checker/MemoryTimeline.h"
 #include "checker/PlanChecker.h"
+#include "checker/PlanPicture.h"
 #include "checker/PredictedTimeline.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_meaning.h"
@@ -87,7 +88,7 @@ void Use(fbs::PlanT& owned) {
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     plotMemory(computeMemoryTimeline(timeline, i), 40, 4);
     reportCommunication(plan, i, {});
-    predictTimeline(timeline, TextOf(plan.entries()->Get(i)->name()), *costModelOf(plan)).status().IgnoreError();
+    drawPlan(timeline, TextOf(plan.entries()->Get(i)->name()), *costModelOf(plan)).status().IgnoreError();
   }
   SessionOptions options;
   options.driver = "null";
