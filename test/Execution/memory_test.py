@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import re
 
 import tools
 from memory_formula import Rank, Shape, Strategy, predicted
@@ -136,6 +137,30 @@ class Memory(tools.ToolTest):
         self.assertLessEqual(narrow, wide + 2 * parameters(shape, strategy))
         if predicted(shape, dataclasses.replace(strategy, dtype="bf16")) < 0.97 * predicted(shape, strategy):
             self.assertLess(narrow, wide)
+
+    def learn(self, *flags):
+        """(bytes that a rank of the first role sends along dp in a step, losses of some steps)."""
+        plan, metrics = self.folder / "x.plan", self.folder / "metrics.jsonl"
+        tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--mode", "train", "--batch", 12, "--seq", 16,
+                      *tools.ONE_THREAD, *flags, "-o", plan)
+        self.assertEqual(tools.succeed("bowline-check", plan).decode().splitlines()[-1], "sound")
+        text = tools.succeed("bowline-inspect", "--why", plan).decode()
+        sent = re.search(r"^ *\d+ +(\d+)  along dp$", text[text.index("entry train_step"):], re.MULTILINE)
+        metrics.unlink(missing_ok=True)
+        tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", 4, "--metrics", metrics, "--quiet")
+        return int(sent[1]), [line["loss"] for line in tools.metrics_of(metrics)]
+
+    def test_microbatches_in_a_row_share_gathers_and_reductions(self):
+        for mesh in (["--mesh", "dp=2"], ["--mesh", "pp=2,dp=2", "--schedule", "gpipe"],
+                     ["--mesh", "pp=2,dp=2", "--schedule", "breadth_first:1"],
+                     ["--mesh", "pp=2,dp=2", "--schedule", "gpipe", "--recompute", "full"]):
+            flags = [*mesh, "--microbatches", 3, "--zero", 3]
+            with self.subTest(flags=flags):
+                each, once = self.learn(*flags), self.learn(*flags, "--zero-once")
+                # All but some scalars.
+                self.assertLess(abs(each[0] - 3 * once[0]), 100)
+                for loss, other in zip(each[1], once[1]):
+                    self.assertAlmostEqual(loss, other, delta=1e-5)
 
     def test_gathers_stay_ahead_by_what_they_are_told(self):
         for dtype in ("f32", "bf16") if tools.NIGHTLY else ("bf16",):

@@ -50,6 +50,8 @@ CASES = {
                      [mesh(dp=2, fsdp=3), 'zero level 2 axis "dp"'], [1]),
     "prefetch": (["--mesh", "dp=2", "--zero", "3", "--prefetch", "2"],
                  [mesh(dp=2), "zero level 3 prefetch 2"], [1]),
+    "once": (["--mesh", "dp=2", "--zero", "3", "--zero-once", "--microbatches", "2"],
+             [mesh(dp=2), "zero level 3 once", "microbatches 2"], [1]),
     "sequence": (["--mesh", "dp=3,tp=2", "--sequence-parallel"],
                  [mesh(dp=3, tp=2), 'sequence_parallel "tp"'], [1]),
     "buckets": (["--mesh", "dp=2", "--bucket-bytes", "8KiB"], [mesh(dp=2), "bucket_bytes 8192"], [1]),

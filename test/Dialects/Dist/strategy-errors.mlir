@@ -193,6 +193,14 @@ dist.strategy @prefetch {
 
 // -----
 
+dist.strategy @once {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{gathers once with level 2, which gathers no parameters; remove it, or use level 3}}
+  zero level 2 once
+}
+
+// -----
+
 dist.strategy @negative_prefetch {
   mesh @mesh ["dp"] [2]
   // expected-error @+1 {{prefetches -1 gathers ahead of use; the nearest valid number is 0}}
