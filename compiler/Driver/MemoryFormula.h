@@ -53,7 +53,7 @@ struct MemoryStrategy {
   int64_t tensor = 1;    ///< T, ranks along the axis of tensor parallelism
   int64_t stages = 1;    ///< p, ranks along the axis of the pipeline
   int64_t zeroRanks = 1; ///< n, ranks that ZeRO divides among
-  ScheduleChoice schedule;
+  ScheduleChoice schedule = {};
   int64_t microbatches = 1; ///< m
   bool isSequenceParallel = false;
   int64_t zero = 0; ///< level
@@ -61,7 +61,7 @@ struct MemoryStrategy {
   RecomputeLevel recompute = RecomputeLevel::None;
   bool isBf16 = false;
   int64_t tokens = 0;          ///< t, of a microbatch on one rank
-  std::vector<RankPart> parts; ///< of each rank along the pipeline; empty: layers are divided evenly
+  std::vector<RankPart> parts = {}; ///< of each rank along the pipeline; empty: layers are divided evenly
 
   /// V, chunks of a rank. Where there are no stages, 1.
   int64_t chunks() const { return stages > 1 ? schedule.chunks : 1; }

@@ -36,7 +36,7 @@ std::vector<std::string> advise(const MemoryInputs& inputs, const PrefetchSecond
 TEST(MemoryAdvice, SaysNothingOfWhatPays) {
   EXPECT_THAT(advise(inputsOf({})), IsEmpty());
   EXPECT_THAT(advise(inputsOf({.zeroRanks = 64, .zero = 1, .isBf16 = true})), IsEmpty());
-  EXPECT_THAT(advise(inputsOf({.zeroRanks = 64, .zero = 2, .microbatches = 4, .isBf16 = true})), IsEmpty());
+  EXPECT_THAT(advise(inputsOf({.zeroRanks = 64, .microbatches = 4, .zero = 2, .isBf16 = true})), IsEmpty());
   EXPECT_THAT(advise(inputsOf({.zeroRanks = 64, .zero = 3, .recompute = RecomputeLevel::Full, .isBf16 = true})),
               IsEmpty());
   EXPECT_THAT(advise(inputsOf({.tensor = 8, .isSequenceParallel = true})), IsEmpty());
@@ -58,7 +58,7 @@ TEST(MemoryAdvice, SaysThatALowerLevelOfZeroIsEnough) {
               ElementsAre(AllOf(StartsWith("--zero 2 saves nothing: a rank needs 24."),
                                 HasSubstr("gradients of one microbatch are scattered"), HasSubstr("use --zero 1"))));
   // Two ranks save half of the weights, and gathered matrices of a model of few layers are more.
-  MemoryInputs small = inputsOf({.zeroRanks = 2, .zero = 3, .microbatches = 4});
+  MemoryInputs small = inputsOf({.zeroRanks = 2, .microbatches = 4, .zero = 3});
   small.shape.layers = 1;
   small.shape.vocabulary = 1000;
   EXPECT_THAT(advise(small), ElementsAre(AllOf(StartsWith("--zero 3 saves nothing: a rank needs 3.6 GiB with it and "
