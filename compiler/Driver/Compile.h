@@ -105,8 +105,8 @@ struct CompileResult {
   /// The options that would make the arena smaller, for a message about a limit: "use --recompute auto, ...". All of
   /// it is accepted in this compilation; empty where nothing is known.
   std::string memoryAdvice;
-  /// Of a directory that is trained: what the formulas of docs/memory.md need, or kUnimplemented that says why there are
-  /// none for it, as the end of a sentence. kNotFound for other programs.
+  /// Of a directory that is trained: what the formulas of docs/memory.md need, or kUnimplemented that says why there
+  /// are none for it, as the end of a sentence. kNotFound for other programs.
   absl::StatusOr<MemoryInputs> memoryInputs = absl::NotFoundError("programs in the IR");
   /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;

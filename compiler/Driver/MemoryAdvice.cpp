@@ -38,8 +38,7 @@ public:
 
 private:
   /// Bytes of the rank that needs the most, of a strategy that differs by \p change.
-  template <typename Change>
-  int64_t bytesWith(Change change) const {
+  template <typename Change> int64_t bytesWith(Change change) const {
     MemoryStrategy other = strategy;
     change(other);
     return predictedBytes(shape, other);

@@ -13,10 +13,10 @@
 #include "checker/PredictedTimeline.h"
 #include "compiler/Driver/MemoryAdvice.h"
 #include "compiler/Driver/MemoryReport.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/plan_writer.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <optional>
 #include <set>

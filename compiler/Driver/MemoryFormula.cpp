@@ -150,8 +150,7 @@ RankFormula::Activations RankFormula::activations() const {
 MemoryRows RankFormula::layerRows(int64_t largest) const {
   MemoryRows rows;
   rows.recomputed = std::llround(activations().again);
-  rows.gradientsOfActivations =
-      8 * stream + 3 * strategy.width() * (strategy.tokens * shape.inner / strategy.tensor);
+  rows.gradientsOfActivations = 8 * stream + 3 * strategy.width() * (strategy.tokens * shape.inner / strategy.tensor);
   // Rajbhandari et al. 2020, section 7.
   if (strategy.zero == 3)
     rows.gathered = strategy.width() * (shape.matrices() / strategy.tensor + strategy.prefetch * largestOfLayer);

@@ -60,7 +60,7 @@ struct MemoryStrategy {
   int64_t prefetch = 1;
   RecomputeLevel recompute = RecomputeLevel::None;
   bool isBf16 = false;
-  int64_t tokens = 0;          ///< t, of a microbatch on one rank
+  int64_t tokens = 0;               ///< t, of a microbatch on one rank
   std::vector<RankPart> parts = {}; ///< of each rank along the pipeline; empty: layers are divided evenly
 
   /// V, chunks of a rank. Where there are no stages, 1.

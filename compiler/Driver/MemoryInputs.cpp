@@ -17,7 +17,7 @@ using namespace bowline;
 
 /// Whether each layer has the matrices and norms of a Llama and nothing else, but for biases, which are small.
 static bool hasLayersOfLlama(const hf::ModelConfig &config) {
-  const std::set<std::string> expected = {"attn_norm", "attn.wq",  "attn.wk",    "attn.wv",  "attn.wo",
+  const std::set<std::string> expected = {"attn_norm", "attn.wq",    "attn.wk",  "attn.wv",   "attn.wo",
                                           "mlp_norm",  "mlp.w_gate", "mlp.w_up", "mlp.w_down"};
   const std::set<std::string> biases = {"attn.bq", "attn.bk", "attn.bv"};
   std::set<std::string> found;

@@ -281,8 +281,10 @@ void define(CLI::App &app, CommandLine &line) {
       "--map-weights", o.mapsWeights,
       "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "
       "make no packed copies of them");
-  app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory; of training also what formulas say of the "
-               "memory, and which choices do not pay");
+  app.add_flag(
+      "--report", line.report,
+      "Print what the plan holds: parameters, work, kernels, memory; of training also what formulas say of the "
+      "memory, and which choices do not pay");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
   app.add_flag("--remarks{.*}", line.remarks,
                "Print what passes say of their decisions, and where in the model; --remarks=REGEX: those whose kind, "

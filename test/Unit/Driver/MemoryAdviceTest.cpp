@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/MemoryAdvice.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -73,7 +72,7 @@ TEST(MemoryAdvice, SaysThatSequencesSaveNothing) {
 
 TEST(MemoryAdvice, SaysThatGathersAreHiddenAlready) {
   MemoryInputs inputs = inputsOf({.zeroRanks = 64, .zero = 3, .prefetch = 2});
-  inputs.shape.vocabulary = 1000; // so that the peak is in a layer, and a matrix of 4096 x 11008 in f32 is 172 MiB
+  inputs.shape.vocabulary = 1000;  // so that the peak is in a layer, and a matrix of 4096 x 11008 in f32 is 172 MiB
   EXPECT_THAT(advise(inputs, {.gather = 0.004, .product = 0.005}),
               ElementsAre(AllOf(StartsWith("--prefetch 2 takes 172.0 MiB more than --prefetch 1"),
                                 HasSubstr("(4 ms) is hidden behind one product (5 ms)"))));

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Driver/MemoryFormula.h"
-
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "compiler/Driver/MemoryFormula.h"
 #include "gtest/gtest.h"
 
 using namespace bowline;
@@ -94,7 +93,8 @@ TEST(MemoryFormula, TakesTheLayersThatRanksHave) {
   strategy.parts = {{.layers = 16, .hasEmbedding = true}, {.layers = 16, .hasHead = true}};
   EXPECT_EQ(RankFormula(shape, strategy, 1).atPeak().sum(), even.atPeak().sum());
   strategy.parts = {{.layers = 20, .hasEmbedding = true}, {.layers = 12, .hasHead = true}};
-  EXPECT_EQ(even.parameters() - RankFormula(shape, strategy, 1).parameters(), 4 * (shape.matrices() + 2 * shape.hidden));
+  EXPECT_EQ(even.parameters() - RankFormula(shape, strategy, 1).parameters(),
+            4 * (shape.matrices() + 2 * shape.hidden));
   EXPECT_EQ(largestRank(shape, strategy), 0);
   strategy.parts = {{.layers = 4, .hasEmbedding = true}, {.layers = 28, .hasHead = true}};
   EXPECT_EQ(largestRank(shape, strategy), 1);
