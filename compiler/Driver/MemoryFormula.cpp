@@ -134,9 +134,10 @@ RankFormula::Activations RankFormula::activations() const {
   if (strategy.recompute != RecomputeLevel::Full)
     return {.kept = count * chunk * layerActivations(strategy.recompute)};
   Activations least;
-  for (double distance = 1; distance <= std::max(1.0, std::ceil(chunk / 2)); ++distance) {
-    const Activations choice{.kept = count * std::ceil(chunk / distance) * 4 * static_cast<double>(stream),
-                             .again = distance * layerActivations(RecomputeLevel::None)};
+  for (int64_t distance = 1; distance <= std::max<int64_t>(1, std::llround(std::ceil(chunk / 2))); ++distance) {
+    const auto layers = static_cast<double>(distance);
+    const Activations choice{.kept = count * std::ceil(chunk / layers) * 4 * static_cast<double>(stream),
+                             .again = layers * layerActivations(RecomputeLevel::None)};
     if (distance == 1 || choice.kept + choice.again < least.kept + least.again)
       least = choice;
   }
