@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "checker/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
+#include "compiler/Driver/MemoryInputs.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PassRemarks.h"
 #include "compiler/Driver/Recipe.h"
@@ -446,6 +447,10 @@ static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, cons
     strategy->moveBefore(module->getBody(), module->getBody()->begin());
   BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileWithStrategy(*module, options));
   result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  if (trains(options.mode)) {
+    BOWLINE_ASSIGN_OR_RETURN(const hf::ModelConfig config, hf::readConfig(options.model));
+    result.memoryInputs = memoryInputsOf(config, strategy, options, result.recompute);
+  }
   return result;
 }
 

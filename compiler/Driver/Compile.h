@@ -9,6 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_COMPILE_H
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
+#include "compiler/Driver/MemoryFormula.h"
 #include "compiler/Pipelines/Pipeline.h"
 #include "dialects/Program/Phase.h"
 #include "passes/Strategy/StrategyFlags.h"
@@ -104,6 +105,9 @@ struct CompileResult {
   /// The options that would make the arena smaller, for a message about a limit: "use --recompute auto, ...". All of
   /// it is accepted in this compilation; empty where nothing is known.
   std::string memoryAdvice;
+  /// Of a directory that is trained: what the formulas of docs/memory.md need, or kUnimplemented that says why there
+  /// are none for it, as the end of a sentence. kNotFound for other programs.
+  absl::StatusOr<MemoryInputs> memoryInputs = absl::NotFoundError("programs in the IR");
   /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;
   /// For each role, and in it for each entry, the bytes that its operations would read and write if none were fused.

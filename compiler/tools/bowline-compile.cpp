@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/FlagUses.h"
+#include "compiler/Driver/MemoryComparison.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "compiler/Driver/VerifyModel.h"
 #include "frontends/hf/PagedCache.h"
@@ -283,7 +284,10 @@ void define(CLI::App &app, CommandLine &line) {
       "--map-weights", o.mapsWeights,
       "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "
       "make no packed copies of them");
-  app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
+  app.add_flag(
+      "--report", line.report,
+      "Print what the plan holds: parameters, work, kernels, memory; of training also what formulas say of the "
+      "memory, and which choices do not pay");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
   app.add_flag("--remarks{.*}", line.remarks,
                "Print what passes say of their decisions, and where in the model; --remarks=REGEX: those whose kind, "
@@ -338,6 +342,22 @@ std::string adviseOnLimit(const CompileOptions &options, const CompileResult &re
                     isTrained ? " ranks by --mesh with an axis tp or pp, or fsdp with --zero 3"
                               : " ranks by --mesh with an axis tp");
   return text;
+}
+
+/// Prints what the plan holds and, of a model's training, how that compares with formulas.
+absl::Status report(CompileResult &result, const CompileOptions &options) {
+  std::string text = describePlan(*result.plan, result.liveBytes, result.unfusedBytes);
+  if (result.memoryInputs.ok()) {
+    BOWLINE_ASSIGN_OR_RETURN(const MemoryComparison comparison,
+                             compareWithFormulas(*result.plan, *result.memoryInputs, options.links));
+    text += comparison.table;
+    for (const std::string &note : comparison.notes)
+      std::fprintf(stderr, "bowline-compile: note: %s\n", note.c_str());
+  } else if (trains(options.mode)) {
+    absl::StrAppend(&text, "memory of a step: no formula of docs/memory.md is for ",
+                    result.memoryInputs.status().message(), "\n");
+  }
+  return PrintToStdout(text);
 }
 
 absl::Status run(CommandLine &line, const CLI::App &app) {
@@ -413,8 +433,7 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
         line.memoryLimit, adviseOnLimit(options, result), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
-  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))
-                     : absl::OkStatus();
+  return line.report ? report(result, options) : absl::OkStatus();
 }
 
 } // namespace
