@@ -60,6 +60,8 @@ absl::StatusOr<MemoryInputs> bowline::memoryInputsOf(const hf::ModelConfig &conf
   // Patterns may divide anything, and ranks without an axis of their own repeat the work.
   if (!strategy.patterns.empty())
     return absl::UnimplementedError("parameters that lines of a strategy shard");
+  if (strategy.gathersOnce)
+    return absl::UnimplementedError("--zero-once");
   MemoryInputs inputs;
   inputs.shape = {.hidden = config.hidden,
                   .inner = config.intermediate,

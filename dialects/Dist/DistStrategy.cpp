@@ -172,7 +172,8 @@ LogicalResult ZeroOp::verify() {
     return emitOpError("prefetches with level ")
            << level << ", which gathers no parameters ahead of use; remove it, or use level 3";
   if (getOnce() && level != 3)
-    return emitOpError("gathers once with level ") << level << ", which gathers no parameters; remove it, or use level 3";
+    return emitOpError("gathers once with level ")
+           << level << ", which gathers no parameters; remove it, or use level 3";
   if (prefetch < 0)
     return emitOpError("prefetches ") << prefetch << " gathers ahead of use; the nearest valid number is 0";
   return success();

@@ -21,8 +21,8 @@ struct MicrobatchStep {
   int64_t function, microbatch;
 };
 
-/// The number of slots that a value needs which the function `writer` computes and `readers` use, if the steps of a rank
-/// run one after the other: microbatch m has slot m % slots, from its writer until its last reader.
+/// The number of slots that a value needs which the function `writer` computes and `readers` use, if the steps of a
+/// rank run one after the other: microbatch m has slot m % slots, from its writer until its last reader.
 int64_t slotsInOrder(llvm::ArrayRef<MicrobatchStep> steps, int64_t writer, const std::set<int64_t> &readers);
 
 } // namespace bowline

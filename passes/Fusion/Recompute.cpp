@@ -50,8 +50,8 @@ private:
   /// The functions of the backward pass of the stage of `forward`, in their order.
   SmallVector<graph::FuncOp> backwardOf(graph::FuncOp forward) {
     SmallVector<graph::FuncOp> result;
-    for (auto part : {graph::FunctionPart::Backward, graph::FunctionPart::BackwardInput,
-                      graph::FunctionPart::BackwardWeight})
+    for (auto part :
+         {graph::FunctionPart::Backward, graph::FunctionPart::BackwardInput, graph::FunctionPart::BackwardWeight})
       for (auto function : getOperation().getOps<graph::FuncOp>())
         if (function.getPart() == part && stage::indexOf(function) == stage::indexOf(forward))
           result.push_back(function);

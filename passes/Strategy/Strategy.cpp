@@ -173,6 +173,7 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
     return success();
   zeroLevel = line.getLevel();
   prefetch = line.getPrefetch().value_or(1);
+  gathersOnce = line.getOnce();
   if (line.getAxis()) {
     zeroAxis = *line.getAxis();
     if (zeroAxis == stageAxis)

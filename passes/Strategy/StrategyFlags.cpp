@@ -133,7 +133,8 @@ LogicalResult FlagWriter::addZero() {
     int64_t level = *flags.zero;
     Flag zero = flag("--zero " + Twine(level));
     LogicalResult said = say<dist::ZeroOp>(
-        zero, /*isDefault=*/level == 0 && flags.zeroAxis.empty() && !flags.prefetch && !flags.zeroOnce, // the line refuses them
+        zero, /*isDefault=*/level == 0 && flags.zeroAxis.empty() && !flags.prefetch &&
+                  !flags.zeroOnce, // the line refuses them
         [&](dist::ZeroOp line) { return static_cast<int64_t>(line.getLevel()) == level; },
         [&](OpBuilder &builder) {
           dist::ZeroOp::create(builder, zero.location, builder.getI64IntegerAttr(level), StringAttr(), IntegerAttr(),
@@ -146,7 +147,10 @@ LogicalResult FlagWriter::addZero() {
   Flag axis = flag("--zero-axis " + flags.zeroAxis), prefetch = flag("--prefetch " + Twine(flags.prefetch.value_or(0)));
   Flag once = flag("--zero-once");
   if (!line && (flags.prefetch || flags.zeroOnce || !flags.zeroAxis.empty()))
-    return emitError((flags.prefetch ? prefetch : flags.zeroOnce ? once : axis).location)
+    return emitError((flags.prefetch   ? prefetch
+                      : flags.zeroOnce ? once
+                                       : axis)
+                         .location)
            << "says how parameters and states are divided, which nothing asks for; add --zero "
            << (flags.prefetch || flags.zeroOnce ? "3" : "1, 2 or 3") << ", or remove it";
   if (!flags.zeroAxis.empty()) {

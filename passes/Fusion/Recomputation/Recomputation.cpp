@@ -27,8 +27,8 @@ using namespace bowline;
 /// Values smaller than this part of the largest one saved are not worth a launch.
 static constexpr int64_t kSmallPart = 64;
 
-/// Operations of arithmetic in the time in which a rank sends a byte: 989 TFLOP/s of bf16 and 450 GB/s of NVLink in each
-/// direction (NVIDIA H100 SXM, data sheet).
+/// Operations of arithmetic in the time in which a rank sends a byte: 989 TFLOP/s of bf16 and 450 GB/s of NVLink in
+/// each direction (NVIDIA H100 SXM, data sheet).
 static constexpr double kFlopsPerByte = 2200;
 
 /// The list of choices has about so many: more make its steps finer.
@@ -111,7 +111,8 @@ void Recomputation::addInfo(Operation *op, ValueRange results, bool forward, int
   info.cost = info.flops;
   if (isa<dist::Collective>(op))
     for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
-      info.cost = std::max(info.cost, kFlopsPerByte * static_cast<double>(plan::byteCount(cast<RankedTensorType>(type))));
+      info.cost =
+          std::max(info.cost, kFlopsPerByte * static_cast<double>(plan::byteCount(cast<RankedTensorType>(type))));
   for (Value operand : op->getOperands())
     if (int id = idOf.lookup(operand); id >= 0 && !llvm::is_contained(info.operands, id))
       info.operands.push_back(id);

@@ -165,8 +165,7 @@ Value StageRecomputation::gatheredIn(int function, int home, Value value) {
   StringRef parameter = read ? read.getVariable() : StringRef();
   if (!parameter.consume_front(training::gatheredFor(functions[home].getSymName(), "")))
     return {};
-  auto state =
-      symbols.lookup<graph::StateOp>(training::gatheredFor(functions[function].getSymName(), parameter));
+  auto state = symbols.lookup<graph::StateOp>(training::gatheredFor(functions[function].getSymName(), parameter));
   if (!state || state.getTensorType() != value.getType())
     return {};
   return graph::ReadOp::create(begins[function], value.getLoc(), value.getType(), FlatSymbolRefAttr::get(state));

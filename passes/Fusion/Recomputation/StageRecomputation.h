@@ -72,10 +72,10 @@ private:
   graph::EntryOp entry;
   mlir::SymbolTable &symbols;
   llvm::DenseSet<mlir::Operation *> forwardOps;
-  llvm::DenseMap<mlir::Operation *, int> homes;                      // functions of the backward pass's operations
-  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> standIns;   // for arguments, while all are joined
-  llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> known;    // by value and function
-  llvm::DenseMap<mlir::Value, Stash> stashes;                        // new ones, and those that something sends too
+  llvm::DenseMap<mlir::Operation *, int> homes;                    // functions of the backward pass's operations
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> standIns; // for arguments, while all are joined
+  llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> known;  // by value and function
+  llvm::DenseMap<mlir::Value, Stash> stashes;                      // new ones, and those that something sends too
   std::vector<mlir::OpBuilder> begins;                             // by function: where values of others are read
   int64_t made = 0;
 };

@@ -62,8 +62,8 @@ SmallVector<SharedCollectives::Row> SharedCollectives::findRows() {
 
 graph::FuncOp SharedCollectives::createFunction(const Twine &name, graph::FuncOp function) {
   OpBuilder builder(function);
-  auto created = graph::FuncOp::create(builder, function.getLoc(), name.str(), builder.getFunctionType({}, {}),
-                                       std::nullopt);
+  auto created =
+      graph::FuncOp::create(builder, function.getLoc(), name.str(), builder.getFunctionType({}, {}), std::nullopt);
   symbols.insert(created, function->getIterator());
   Block &block = created.getBody().empty() ? created.getBody().emplaceBlock() : created.getBody().front();
   builder.setInsertionPointToEnd(&block);
@@ -116,8 +116,7 @@ graph::FuncOp SharedCollectives::gatherBefore(graph::FuncOp function) {
     OpBuilder builder(before.getBody().front().getTerminator());
     IRMapping mapping;
     Type type = gather.getResult().getType();
-    std::string known =
-        training::gatheredFor(function.getSymName(), cast<graph::ReadOp>(chain.front()).getVariable());
+    std::string known = training::gatheredFor(function.getSymName(), cast<graph::ReadOp>(chain.front()).getVariable());
     auto state = symbols.lookup<graph::StateOp>(known);
     if (!state || state.getTensorType() != type) { // else the forward part of the function gathers the same
       state = createState(known, type, before, ArrayAttr::get(role.getContext(), {}));
@@ -162,7 +161,8 @@ graph::FuncOp SharedCollectives::reduceBehind(graph::FuncOp function, graph::Fun
     if (!behind)
       behind = createFunction("reduce." + function.getSymName(), function);
     auto sum = write.getValue().getDefiningOp<arith::AddFOp>();
-    Value part = scattered.getInput(), accumulated = sum.getLhs() == scattered.getResult() ? sum.getRhs() : sum.getLhs();
+    Value part = scattered.getInput(),
+          accumulated = sum.getLhs() == scattered.getResult() ? sum.getRhs() : sum.getLhs();
     auto type = cast<RankedTensorType>(part.getType());
     Location loc = scattered.getLoc();
     graph::StateOp whole = createState(write.getVariable() + ".whole", type, before, scattered.getAxes());
@@ -175,13 +175,15 @@ graph::FuncOp SharedCollectives::reduceBehind(graph::FuncOp function, graph::Fun
     OpBuilder reduces(behind.getBody().front().getTerminator());
     IRMapping mapping;
     mapping.map(part, graph::ReadOp::create(reduces, loc, type, name).getResult());
-    for (Operation *op : {scattered.getOperation(), accumulated.getDefiningOp(), sum.getOperation(), write.getOperation()})
+    for (Operation *op :
+         {scattered.getOperation(), accumulated.getDefiningOp(), sum.getOperation(), write.getOperation()})
       reduces.clone(*op, mapping);
 
     OpBuilder adds(sum);
     Value before = graph::ReadOp::create(adds, loc, type, name);
     graph::WriteOp::create(adds, loc, name, arith::AddFOp::create(adds, loc, before, part));
-    for (Operation *op : {write.getOperation(), sum.getOperation(), accumulated.getDefiningOp(), scattered.getOperation()})
+    for (Operation *op :
+         {write.getOperation(), sum.getOperation(), accumulated.getDefiningOp(), scattered.getOperation()})
       op->erase();
     ++counts.reductions;
   }

@@ -20,8 +20,8 @@
 namespace bowline {
 
 /// Where a rank runs a pass of a stage for all microbatches in a row, as in GPipe and breadth-first schedules, or the
-/// whole microbatch without stages, the parameters that ZeRO 3 divides are gathered once, in a function in front of these
-/// runs. The gradients are added up whole and reduced once, in a function behind them (Lamy-Poirier, 2023).
+/// whole microbatch without stages, the parameters that ZeRO 3 divides are gathered once, in a function in front of
+/// these runs. The gradients are added up whole and reduced once, in a function behind them (Lamy-Poirier, 2023).
 class SharedCollectives {
 public:
   /// \p entry is in \p role, and runs a training step.

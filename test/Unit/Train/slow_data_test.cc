@@ -18,8 +18,8 @@
 namespace bowline {
 namespace {
 
-using ::testing::Contains;
 using testing::AsRanks;
+using ::testing::Contains;
 
 constexpr auto kTimeout = std::chrono::seconds(2);
 
@@ -69,8 +69,8 @@ void ExpectDone(fbs::PlanT plan, int64_t slow_of_training, int64_t slow_of_evalu
         if (!is_slow) agreement.SetNotes([&](absl::string_view note) { notes.OnNote(note); });
         TrainObserver silent;
         const std::atomic<bool> stop{false};
-        BOWLINE_ASSIGN_OR_RETURN(const bool done, RunTrainLoop({.steps = 4}, trainer, &evaluator, nullptr, silent, stop,
-                                                               &agreement));
+        BOWLINE_ASSIGN_OR_RETURN(const bool done,
+                                 RunTrainLoop({.steps = 4}, trainer, &evaluator, nullptr, silent, stop, &agreement));
         EXPECT_TRUE(done);
         EXPECT_EQ(trainer.steps_done(), 4);
         return absl::OkStatus();
