@@ -17,6 +17,7 @@
 #include "compiler/Driver/MemoryReport.h"
 #include "compiler/Driver/VerifyModel.h"
 #include "frontends/hf/PagedCache.h"
+#include "llvm/ADT/STLExtras.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/cache_directory.h"
@@ -333,12 +334,13 @@ std::string adviseOnLimit(const CompileOptions &options, const CompileResult &re
   if (model <= options.memoryLimit)
     return result.memoryAdvice.empty() ? "" : "; " + result.memoryAdvice;
   const bool isTrained = trains(options.mode);
+  const bool hasRanks = llvm::any_of(result.plan->mesh, [](const auto &axis) { return axis->size > 1; });
   std::string text =
       absl::StrCat("; ", isTrained ? "parameters and states of the optimizer" : "weights", " alone take ",
-                   formatBytes(model), result.plan->mesh.empty() ? "" : " on a rank", ", whatever the sizes of a step");
+                   formatBytes(model), hasRanks ? " on a rank" : "", ", whatever the sizes of a step");
   if (options.from < Phase::Train)
     absl::StrAppend(&text, ": divide them over at least ", (model - 1) / options.memoryLimit + 1,
-                    result.plan->mesh.empty() ? "" : " times as many",
+                    hasRanks ? " times as many" : "",
                     isTrained ? " ranks by --mesh with an axis tp or pp, or fsdp with --zero 3"
                               : " ranks by --mesh with an axis tp");
   return text;

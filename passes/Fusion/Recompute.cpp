@@ -180,7 +180,8 @@ private:
       place = line().getLoc();
     }
     remark::passed(function.getLoc(), remark::RemarkOpts::name("Recompute").category("memory")) << text;
-    emitRemark(place) << text;
+    if (mode != "none") // else it is the strategy's default
+      emitRemark(place) << text;
   }
 
   /// Why all is kept that is kept without recomputation.

@@ -136,7 +136,8 @@ class BadInput(tools.ToolTest):
                     before="ulimit -f 8")
 
     def test_flags_of_the_other_mode(self):
-        values = {"--batch": 2, "--microbatches": 1, "--zero": 0, "--zero-axis": "dp", "--prefetch": 1, "--schedule": "1f1b",
+        values = {"--batch": 2, "--microbatches": 1, "--zero": 0, "--zero-axis": "dp", "--prefetch": 1, "--zero-once": None,
+                  "--schedule": "1f1b",
                   "--stages": "balanced", "--recompute": "none", "--bucket-bytes": "25MiB", "--optimizer": "adamw",
                   "--lr": 0.001, "--beta1": 0.9, "--beta2": 0.95, "--eps": 1e-8, "--weight-decay": 0.1, "--clip-norm": 1,
                   "--lr-schedule": "constant", "--warmup-steps": 0, "--decay-steps": 9, "--min-lr": 0,

@@ -39,6 +39,8 @@ FLAGS = {
     "--zero": ("ranks", ["--zero", "1"], [], "local"),
     "--zero-axis": ("ranks", ["--zero", "1", "--zero-axis", "tp"], ["--zero", "1"], "local"),
     "--prefetch": ("ranks", ["--zero", "3", "--prefetch", "3"], ["--zero", "3"], "local"),
+    "--zero-once": ("ranks", ["--zero", "3", "--microbatches", "2", "--zero-once"], ["--zero", "3", "--microbatches", "2"],
+                    "local"),
     "--schedule": ("deep", [*PIPELINE, "--schedule", "gpipe"], PIPELINE, "train"),
     "--stages": ("deep", [*PIPELINE, "--stages", "[0],[1,2]"], PIPELINE, "train"),
     "--recompute": ("one", ["--recompute", "full"], [], "fuse"),

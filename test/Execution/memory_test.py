@@ -157,8 +157,10 @@ class Memory(tools.ToolTest):
             flags = [*mesh, "--microbatches", 3, "--zero", 3]
             with self.subTest(flags=flags):
                 each, once = self.learn(*flags), self.learn(*flags, "--zero-once")
-                # All but some scalars.
-                self.assertLess(abs(each[0] - 3 * once[0]), 100)
+                # All but some scalars. Without stages both passes share one gather.
+                self.assertLess(3 * once[0], each[0] + 100)
+                if len(mesh) > 2:
+                    self.assertLess(abs(each[0] - 3 * once[0]), 100)
                 for loss, other in zip(each[1], once[1]):
                     self.assertAlmostEqual(loss, other, delta=1e-5)
 

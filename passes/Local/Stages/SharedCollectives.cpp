@@ -71,17 +71,29 @@ graph::FuncOp SharedCollectives::createFunction(const Twine &name, graph::FuncOp
   return created;
 }
 
-graph::StateOp SharedCollectives::createState(const Twine &name, Type type, graph::FuncOp user, ArrayAttr unreduced) {
+graph::StateOp SharedCollectives::createState(const Twine &name, Type type, graph::FuncOp user, Operation *variable,
+                                              ArrayAttr summands) {
+  using dist::DistDialect;
   OpBuilder builder(user);
   auto tensor = cast<RankedTensorType>(type);
   auto state = graph::StateOp::create(builder, user.getLoc(), name.str(), graph::Lifetime::Run, tensor,
                                       graph::FillAttr::get(builder.getContext(), builder.getF64FloatAttr(0.0)));
-  // Ranks have no parts of it.
-  auto replicated = dist::ShardingAttr::replicated(builder.getContext(), tensor.getRank());
-  SmallVector<StringAttr> axes(unreduced.getAsRange<StringAttr>());
-  state->setAttr(dist::DistDialect::kShardingAttr,
-                 dist::ShardingAttr::get(builder.getContext(), replicated.getDims(), axes));
-  state->setAttr(dist::DistDialect::kGlobalShapeAttr, builder.getDenseI64ArrayAttr(tensor.getShape()));
+  // Ranks that have other parts of the variable have other parts of this, one behind the other.
+  SmallVector<SmallVector<StringAttr>> axes(tensor.getRank());
+  SmallVector<StringAttr> unreduced(summands.getAsRange<StringAttr>());
+  SmallVector<int64_t> shape(tensor.getShape());
+  if (auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr)) {
+    dist::MeshOp mesh = dist::StrategyOp::of(role).getOnly<dist::MeshOp>();
+    for (dist::DimAttr dim : sharding.getDims())
+      for (StringAttr axis : dim.getAxes()) {
+        axes[0].push_back(axis);
+        shape[0] *= *mesh.getAxis(axis);
+      }
+    llvm::append_range(unreduced, sharding.getUnreduced());
+  }
+  state->setAttr(DistDialect::kShardingAttr,
+                 dist::ShardingAttr::get(builder.getContext(), axes).withUnreduced(unreduced));
+  state->setAttr(DistDialect::kGlobalShapeAttr, builder.getDenseI64ArrayAttr(shape));
   symbols.insert(state, user->getIterator());
   return state;
 }
@@ -116,10 +128,11 @@ graph::FuncOp SharedCollectives::gatherBefore(graph::FuncOp function) {
     OpBuilder builder(before.getBody().front().getTerminator());
     IRMapping mapping;
     Type type = gather.getResult().getType();
-    std::string known = training::gatheredFor(function.getSymName(), cast<graph::ReadOp>(chain.front()).getVariable());
+    StringRef parameter = cast<graph::ReadOp>(chain.front()).getVariable();
+    std::string known = training::gatheredFor(function.getSymName(), parameter);
     auto state = symbols.lookup<graph::StateOp>(known);
     if (!state || state.getTensorType() != type) { // else the forward part of the function gathers the same
-      state = createState(known, type, before, ArrayAttr::get(role.getContext(), {}));
+      state = createState(known, type, before, symbols.lookup(parameter), ArrayAttr::get(role.getContext(), {}));
       for (Operation *op : chain)
         builder.clone(*op, mapping);
       graph::WriteOp::create(builder, gather.getLoc(), FlatSymbolRefAttr::get(state),
@@ -165,7 +178,8 @@ graph::FuncOp SharedCollectives::reduceBehind(graph::FuncOp function, graph::Fun
           accumulated = sum.getLhs() == scattered.getResult() ? sum.getRhs() : sum.getLhs();
     auto type = cast<RankedTensorType>(part.getType());
     Location loc = scattered.getLoc();
-    graph::StateOp whole = createState(write.getVariable() + ".whole", type, before, scattered.getAxes());
+    graph::StateOp whole = createState(write.getVariable() + ".whole", type, before, symbols.lookup(write.getVariable()),
+                                       scattered.getAxes());
     auto name = FlatSymbolRefAttr::get(whole);
 
     OpBuilder zeros(before.getBody().front().getTerminator());

@@ -44,8 +44,9 @@ private:
   graph::FuncOp gatherBefore(graph::FuncOp function);
   graph::FuncOp reduceBehind(graph::FuncOp function, graph::FuncOp before);
   graph::FuncOp createFunction(const llvm::Twine &name, graph::FuncOp function);
-  /// `unreduced`: axes over which ranks have summands of it.
-  graph::StateOp createState(const llvm::Twine &name, mlir::Type type, graph::FuncOp user, mlir::ArrayAttr unreduced);
+  /// A state for all or a part of \p variable. \p summands: axes along which ranks have summands of it.
+  graph::StateOp createState(const llvm::Twine &name, mlir::Type type, graph::FuncOp user, mlir::Operation *variable,
+                             mlir::ArrayAttr summands);
   void addToEntry(llvm::ArrayRef<Row> rows, llvm::ArrayRef<std::pair<graph::FuncOp, graph::FuncOp>> around);
 
   mlir::ModuleOp role;

@@ -3,7 +3,7 @@
 // RUN: bowline-opt %s --add-strategy='mesh=tp=2 sequence-parallel' --recompute | FileCheck %s --check-prefix=NONE
 // RUN: bowline-opt %s --add-strategy='mesh=tp=2' --recompute | FileCheck %s --check-prefix=WHOLE
 // RUN: bowline-opt %s --add-strategy='mesh=tp=2 recompute=selective' --recompute | FileCheck %s --check-prefix=SELECTIVE
-// RUN: bowline-opt %s --add-strategy='mesh=tp=2 sequence-parallel' --recompute -o /dev/null 2>&1 \
+// RUN: bowline-opt %s --add-strategy='mesh=tp=2 recompute=selective' --recompute -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
 
 // NONE: %[[SHARD:.*]] = graph.fusion(%arg0)
@@ -26,7 +26,7 @@
 // SELECTIVE-NEXT: graph.dot_general %[[GATHERED]], %arg1 contract [0] x [0]
 // SELECTIVE-NOT: dist.reduce_scatter
 // SELECTIVE: graph.return
-// REMARK: recompute none: 1 operations run again (1 of them collectives), 0.1 MiB are not kept
+// REMARK: recompute selective: 2 operations run again (1 of them collectives), 0.1 MiB are not kept
 
 graph.param @w : tensor<64x64xf32> init(#graph.fill<1.0>) key("w")
 graph.state @w.grad accumulator of @w : tensor<64x64xf32> init(#graph.fill<0.0>)
