@@ -367,7 +367,7 @@ class BadInput(tools.ToolTest):
         # What a first user may write. Where the parser refuses it, the message says how the line is written.
         for line, says in (
                 ("batch dp", ("s.mlir:3:7: ", "a line 'batch' reads 'batch \"dp\"'")),
-                ("zero 3", ("s.mlir:3:6: ", "'zero level 3 axis \"dp\" prefetch 2'")),
+                ("zero 3", ("s.mlir:3:6: ", "'zero level 3 axis \"dp\" prefetch 2 once'")),
                 ("zero level 3 axis dp", ("s.mlir:3:18: ", "a line 'zero' reads")),
                 ("microbatches = 3", ("s.mlir:3:13: ", "'microbatches 8'")),
                 ("sequence_parallel", ("s.mlir:", "'sequence_parallel \"tp\"'")),
