@@ -17,7 +17,6 @@
 #include "compiler/Driver/MemoryReport.h"
 #include "compiler/Driver/VerifyModel.h"
 #include "frontends/hf/PagedCache.h"
-#include "llvm/ADT/STLExtras.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/cache_directory.h"
@@ -25,6 +24,7 @@
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
 #include "types/computed_types.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
 #include <set>

@@ -287,10 +287,11 @@ absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {
   }));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
-  std::optional<Trainer> created;
+  std::unique_ptr<Trainer> created;
   // Which reads samples of the data.
   BOWLINE_RETURN_IF_ERROR(agreement.AllOkAfter("reading data", [&]() -> absl::Status {
-    BOWLINE_ASSIGN_OR_RETURN(created, Trainer::Create(&session, data.get(), order));
+    BOWLINE_ASSIGN_OR_RETURN(Trainer of_session, Trainer::Create(&session, data.get(), order));
+    created = std::make_unique<Trainer>(std::move(of_session));
     return absl::OkStatus();
   }));
   Trainer& trainer = *created;

@@ -91,9 +91,9 @@ absl::Status ParallelSave::WriteTogether(Agreement& agreement) {
 }
 
 // On rank 0.
-absl::StatusOr<std::string> ParallelSave::NameHere() {
-  absl::StatusOr<std::string> path = writer_->Commit();
-  if (!path.ok()) return writer_->is_complete() ? path.status() : Explain(path.status());
+absl::StatusOr<std::string> ParallelSave::NameHere(CheckpointWriter& writer) {
+  absl::StatusOr<std::string> path = writer.Commit();
+  if (!path.ok()) return writer.is_complete() ? path.status() : Explain(path.status());
   named_ = *path;
   return path;
 }
@@ -111,7 +111,7 @@ absl::Status ParallelSave::AgreeOnContent(const absl::Status& written, Agreement
 absl::StatusOr<std::string> ParallelSave::Commit(const absl::Status& written, Agreement& agreement) {
   if (const absl::Status agreed = AgreeOnContent(written, agreement); !agreed.ok()) return Explain(agreed);
   absl::Status named = agreement.AllOkAfter("naming a checkpoint", [&]() -> absl::Status {
-    return writer_.has_value() ? NameHere().status() : absl::OkStatus();
+    return writer_.has_value() ? NameHere(*writer_).status() : absl::OkStatus();
   });
   if (named.ok()) {
     absl::StatusOr<std::string> path = agreement.FromRankZero(named_);
@@ -146,7 +146,7 @@ absl::StatusOr<std::string> ParallelSave::CommitAlone(const absl::Status& writte
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  return NameHere();
+  return NameHere(*writer_);
 }
 
 absl::StatusOr<std::string> SaveCheckpointOfRanks(const std::string& directory, CheckpointContent content,

@@ -78,7 +78,7 @@ class ParallelSave {
   absl::Status BeginHere(const std::string& directory);
   absl::Status CopyParts(absl::Span<uint8_t> to);
   absl::Status AgreeOnContent(const absl::Status& written, Agreement& agreement);
-  absl::StatusOr<std::string> NameHere();
+  absl::StatusOr<std::string> NameHere(CheckpointWriter& writer);
   bool FilesAreThere() const;
   absl::Status Explain(const absl::Status& status) const;
 

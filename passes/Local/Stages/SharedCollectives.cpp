@@ -178,8 +178,8 @@ graph::FuncOp SharedCollectives::reduceBehind(graph::FuncOp function, graph::Fun
           accumulated = sum.getLhs() == scattered.getResult() ? sum.getRhs() : sum.getLhs();
     auto type = cast<RankedTensorType>(part.getType());
     Location loc = scattered.getLoc();
-    graph::StateOp whole = createState(write.getVariable() + ".whole", type, before, symbols.lookup(write.getVariable()),
-                                       scattered.getAxes());
+    graph::StateOp whole = createState(write.getVariable() + ".whole", type, before,
+                                       symbols.lookup(write.getVariable()), scattered.getAxes());
     auto name = FlatSymbolRefAttr::get(whole);
 
     OpBuilder zeros(before.getBody().front().getTerminator());
