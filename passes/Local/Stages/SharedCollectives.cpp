@@ -87,7 +87,7 @@ graph::StateOp SharedCollectives::createState(const Twine &name, Type type, grap
     for (dist::DimAttr dim : sharding.getDims())
       for (StringAttr axis : dim.getAxes()) {
         axes[0].push_back(axis);
-        shape[0] *= *mesh.getAxis(axis);
+        shape[0] *= mesh.getAxisSizes()[*mesh.getAxis(axis)];
       }
     llvm::append_range(unreduced, sharding.getUnreduced());
   }
