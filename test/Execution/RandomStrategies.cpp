@@ -61,6 +61,8 @@ Combination scheduled(const std::string &schedule, std::function<bool(const Stra
 bool sharesKeys(const StrategyCase &c, const Ranks &ranks) { return c.sizes.keyHeads < ranks.tp; }
 bool isLong(const StrategyCase &, const Ranks &ranks) { return ranks.pp > 2; }
 bool hasZero(const StrategyCase &c, const Ranks &) { return c.zero > 0; }
+bool gathersOnce(const StrategyCase &c, const Ranks &) { return c.zeroOnce; }
+bool dividesBackward(const std::string &schedule) { return schedule.starts_with("zb_") || schedule == "dualpipe_v"; }
 /// Chunks are of sequences: a rank that has one in a microbatch divides nothing.
 bool isChunked(const StrategyCase &c, const Ranks &ranks) {
   int64_t sequences = c.batch / (c.microbatches * ranks.dp * ranks.fsdp);
@@ -81,6 +83,12 @@ const Combination kCombinations[] = {
     [](const StrategyCase &c, const Ranks &ranks) { return isChunked(c, ranks) && hasZero(c, ranks); },
     [](const StrategyCase &c, const Ranks &ranks) { return isChunked(c, ranks) && isBF16(c, ranks); },
     [](const StrategyCase &c, const Ranks &ranks) { return ranks.pp > 1 && c.recompute != "none"; },
+    [](const StrategyCase &c, const Ranks &ranks) {
+      return ranks.pp > 1 && dividesBackward(c.schedule) && c.recompute == "full";
+    },
+    [](const StrategyCase &c, const Ranks &ranks) { return ranks.pp == 1 && c.zeroOnce && c.microbatches > 1; },
+    scheduled("gpipe", gathersOnce),
+    scheduled("breadth_first", gathersOnce),
     scheduled("gpipe", hasZero),
     scheduled("breadth_first", hasZero),
     scheduled("zb_h2", hasZero),
@@ -130,16 +138,11 @@ private:
     c.bucketBytes = pick<int64_t>({0, 700, 4096, 1 << 20});
     c.prefetch = integer(0, 3);
     c.overlapChunks = pick<int64_t>({0, 1, 1, 2, 3});
-    // What a schedule divides is kept for both halves.
-    if (pp == 1 || !dividesBackward(c.schedule))
-      c.recompute = pick<std::string>({"none", "none", "selective", "full"});
+    c.zeroOnce = c.zero == 3 && flip();
+    c.recompute = pick<std::string>({"none", "none", "selective", "full"});
     c.dtype = pick<std::string>({"f32", "f32", "f32", "bf16"});
     c.optimizer = pick<std::string>({"adamw", "adamw", "adamw", "sgd"});
     return c;
-  }
-
-  static bool dividesBackward(const std::string &schedule) {
-    return schedule.starts_with("zb_") || schedule == "dualpipe_v";
   }
 
   int64_t integer(int64_t low, int64_t highInclusive) {

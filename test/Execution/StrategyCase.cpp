@@ -36,6 +36,7 @@ template <typename Case, typename Body> static void forEachChoice(Case &c, Body 
   body("schedule", c.schedule);
   body("bucket_bytes", c.bucketBytes);
   body("prefetch", c.prefetch);
+  body("zero_once", c.zeroOnce);
   body("recompute", c.recompute);
   body("optimizer", c.optimizer);
   body("lr", c.lr);
@@ -159,7 +160,7 @@ std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c
   if (!c.mesh.empty())
     flags.bucketBytes = c.bucketBytes;
   if (c.zero == 3)
-    flags.prefetch = c.prefetch;
+    flags.prefetch = c.prefetch, flags.zeroOnce = c.zeroOnce;
   if (!c.overlap)
     options.disabledSteps = {"overlap-commands"};
   auto compiled = compileModule(*module, options);

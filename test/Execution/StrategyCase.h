@@ -31,7 +31,7 @@ struct StrategyCase {
   double lr = 1e-3, clipNorm = 1;
   int64_t batch = 8, seq = 8;
   int64_t bucketBytes = 4096, prefetch = 1; // several buckets, though models are small: so they overlap
-  bool overlap = true;
+  bool overlap = true, zeroOnce = false;
   int64_t overlapChunks = 1;
 
   /// The same training on one rank.
