@@ -57,6 +57,9 @@ absl::StatusOr<MemoryInputs> bowline::memoryInputsOf(const hf::ModelConfig &conf
   const ScheduleChoice schedule = strategy.schedule.value_or(ScheduleChoice());
   if (!strategy.stageAxis.empty() && !hasFormula(schedule.kind))
     return absl::UnimplementedError("--schedule " + toString(schedule));
+  // Between the halves of a backward pass a rank keeps what the second one needs, computed again or not.
+  if (!strategy.stageAxis.empty() && schedule.kind == ScheduleKind::ZbH1 && recompute != "none")
+    return absl::UnimplementedError("--schedule zb_h1 with --recompute " + recompute.str());
   // Patterns may divide anything, and ranks without an axis of their own repeat the work.
   if (!strategy.patterns.empty())
     return absl::UnimplementedError("parameters that lines of a strategy shard");

@@ -57,7 +57,7 @@ public:
     InFlightDiagnostic remark = mlir::emitRemark(op.getOnly<dist::ZeroOp>().getLoc());
     remark << "ZeRO " << strategy->zeroLevel << " along the " << mesh.getSize(axis) << " ranks of " << axis
            << ": a rank keeps " << volumes.ofVariables() << " bytes of parameters and states instead of " << kept;
-    if (entry)
+    if (entry && !strategy->gathersOnce) // share-collectives comes later
       remark << " and sends " << volumes.sentIn(entry) << " bytes in a step instead of " << sent;
   }
 };

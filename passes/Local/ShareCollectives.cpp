@@ -35,7 +35,7 @@ public:
       return markAllAnalysesPreserved();
     SharedCollectives::Counts counts = SharedCollectives(role, entry).run();
     if (counts.gathers == 0) {
-      emitRemark(zero.getLoc()) << "shares nothing: no pass of "
+      emitRemark(zero.getLoc()) << "'once' shares nothing: no pass of "
                                 << (role.getSymName() ? "'" + role.getSymName()->str() + "'" : std::string("the step"))
                                 << " takes several microbatches in a row; use --schedule gpipe or breadth_first, or "
                                    "several --microbatches without stages";

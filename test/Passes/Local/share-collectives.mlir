@@ -4,7 +4,7 @@
 // RUN:   2>/dev/null | FileCheck %s
 // RUN: bowline-opt %s --pass-pipeline='builtin.module(builtin.module(share-collectives))' --split-input-file \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// REMARK: remark: shares nothing: no pass of 'stage0' takes several microbatches in a row
+// REMARK: remark: 'once' shares nothing: no pass of 'stage0' takes several microbatches in a row
 
 // CHECK-LABEL: module @stage0
 // CHECK: graph.state @gathered.forward.0.w accumulator : tensor<4xf32>
