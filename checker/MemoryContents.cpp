@@ -89,8 +89,8 @@ private:
                       : &MemoryContents::activations;
   }
 
-  /// What moves or rounds parameters holds parameters, and the same with gradients: where all that a command reads of
-  /// one kind. Null where the operands do not say it.
+  /// A command that moves or rounds parameters alone makes parameters; the same holds for gradients. Null where the
+  /// operands do not have one kind.
   Share commonShare(const OperandAccess &result, absl::Span<const OperandAccess> accesses) const {
     bool readsWeights = false, readsGradients = false;
     for (const OperandAccess &access : accesses) {

@@ -10,8 +10,8 @@
 
 namespace bowline {
 
-/// The bytes that are alive at the peak of an entry of training, by what they hold. What a value holds follows from
-/// the buffers that its command reads, and from its source.
+/// The bytes that are alive at the peak of an entry of training, by what they hold. The kind of a value follows
+/// from the buffers that its command reads, and from its source.
 struct MemoryContents {
   uint64_t weightsAndMoments = 0;      ///< persistent parameters and states
   uint64_t gradients = 0;              ///< of parameters, whole, shards and buckets

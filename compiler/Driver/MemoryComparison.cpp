@@ -23,8 +23,8 @@
 
 using namespace bowline;
 
-/// What each role has of the model: the layers, embedding and head whose weights it has and updates. Empty where there
-/// is one role.
+/// The part of the model that each role has: the layers, embedding and head whose weights it has and updates. Empty
+/// where there is one role.
 static std::vector<RankPart> partsOf(const fbs::PlanT &plan) {
   std::vector<RankPart> parts(plan.roles.size());
   std::vector<std::set<int64_t>> layers(plan.roles.size());

@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-/// What the formulas of docs/memory.md say of a plan.
+/// The formulas of docs/memory.md beside a plan.
 struct MemoryComparison {
   std::string table;              ///< rows of formulas and of the plan, for the role that needs the most
   std::vector<std::string> notes; ///< sentences about choices that do not pay

@@ -36,7 +36,7 @@ int64_t MemoryRows::sum() const {
          gradientsOfActivations + passingGradients;
 }
 
-/// What a rank has where each stage has as many layers, but for one.
+/// The parts of ranks whose stages have the same number of layers, but for one layer.
 static RankPart evenPart(const LayeredShape &shape, const MemoryStrategy &strategy, int64_t rank) {
   const int64_t stages = strategy.stages * strategy.chunks();
   RankPart part{.layers = 0, .hasEmbedding = rank == 0, .hasHead = rank == strategy.stages - 1};
@@ -145,7 +145,7 @@ RankFormula::Activations RankFormula::activations() const {
 }
 
 //===----------------------------------------------------------------------===//
-// What passes
+// Passing values
 //===----------------------------------------------------------------------===//
 
 MemoryRows RankFormula::layerRows(int64_t largest) const {

@@ -39,16 +39,16 @@ struct LayeredShape {
   int64_t matrices() const { return 2 * hidden * (queries + keys) + 3 * hidden * inner; }
 };
 
-/// What a rank along the axis of the pipeline has of the model.
+/// The part of the model on a rank along the axis of the pipeline.
 struct RankPart {
   int64_t layers = 0;
   bool hasEmbedding = false, hasHead = false;
 };
 
-/// What the backward pass computes again.
+/// The values that the backward pass computes again.
 enum class RecomputeLevel { None, Selective, Full };
 
-/// What decides, beside the shape, how many bytes a rank needs.
+/// The choices that decide, with the shape, how many bytes a rank needs.
 struct MemoryStrategy {
   int64_t tensor = 1;    ///< T, ranks along the axis of tensor parallelism
   int64_t stages = 1;    ///< p, ranks along the axis of the pipeline
@@ -112,7 +112,7 @@ public:
   /// Pairs of a chunk and a microbatch whose activations are kept at one time, at most.
   int64_t inFlight() const;
 
-  /// What is needed where the last backward pass begins, and where it ends.
+  /// The bytes that are needed where the last backward pass begins, and where it ends.
   MemoryRows atBegin() const;
   MemoryRows atEnd() const;
   /// The larger of both.

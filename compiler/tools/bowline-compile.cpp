@@ -328,7 +328,7 @@ absl::Status writeText(const std::string &text, const std::string &output) {
   return file.Commit();
 }
 
-// What makes a plan smaller that is larger than the limit. Where the model alone is larger, no sizes of a step help.
+// Advice for a plan that is larger than the limit. Where the model alone is larger, no sizes of a step help.
 std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result) {
   const uint64_t model = bytesOfModel(*result.plan);
   if (model <= options.memoryLimit)

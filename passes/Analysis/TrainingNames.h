@@ -21,7 +21,7 @@ inline constexpr llvm::StringLiteral kLossSum = "loss_sum";
 inline constexpr llvm::StringLiteral kTokenCount = "token_count";
 inline constexpr llvm::StringLiteral kStep = "step";
 
-/// What a rank gathered of \p parameter for all microbatches of the pass that \p function computes.
+/// The state with the whole \p parameter, gathered once for all microbatches of the pass that \p function computes.
 inline std::string gatheredFor(llvm::StringRef function, llvm::StringRef parameter) {
   return ("gathered." + function + "." + parameter).str();
 }

@@ -183,7 +183,7 @@ absl::StatusOr<TokenArray> ParseArray(absl::Span<const uint8_t> bytes, const std
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is no token file; ", format, "; `bowline data tokenize` makes token files of text"));
   }
-  // What is no raw file either, as text, is not to be given as one.
+  // Text, for example, is no raw file either, and the message must not advise to give it as one.
   const bool may_be_raw = ParseRawTokens(bytes, ElementType::kU16, name).ok();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", name,

@@ -44,7 +44,7 @@ absl::Status Trainer::Initialize() {
   return absl::OkStatus();
 }
 
-// What a checkpoint and this run do alike, beside the recipe.
+// A setting that a checkpoint and this run share, beside the recipe.
 struct Trainer::Setting {
   SettingChange values;
   bool differs = false;

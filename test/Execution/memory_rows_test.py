@@ -26,7 +26,7 @@ STRATEGIES = {
                                           tokens=256),
 }
 
-# What the rows of the table are, of those of docs/memory.md.
+# The rows of the table, by those of docs/memory.md.
 ROWS = {
     "weights and moments": ["weights_and_moments"],
     "gradients of parameters": ["gradients", "passing_gradients"],
@@ -107,7 +107,7 @@ class MemoryRows(tools.ToolTest):
                 for row, terms in ROWS.items():
                     self.assertEqual(rows[row][0], printed(sum(expected.get(term, 0) for term in terms)), row)
                 self.assertEqual(rows["sum"][0], printed(rank.peak()))
-                # What the plan has is all there is, and persists as the formula says.
+                # Rows of the plan add up, and persistent bytes are those of the formula.
                 plan = {row: read(cells[1]) for row, cells in rows.items()}
                 self.assertAlmostEqual(sum(plan.values()) - plan["sum"], plan["sum"], delta=0.01 * plan["sum"])
                 self.assertEqual(rows["sum"][1], printed(self.arenas()[0]))

@@ -72,7 +72,7 @@ void StageRecomputation::join() {
   }
 }
 
-/// What a function reads from a stash is the value that an earlier one wrote.
+/// Replaces each read of a stash by the value that an earlier function wrote.
 void StageRecomputation::take(int function, SmallVectorImpl<graph::WriteOp> &unused) {
   Block &joined = bodyOf(0), &own = bodyOf(function);
   llvm::StringMap<graph::WriteOp> written;

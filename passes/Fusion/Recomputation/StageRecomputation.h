@@ -60,7 +60,7 @@ private:
   void divide();
   /// A value of an earlier function, in \p function.
   mlir::Value valueIn(int function, mlir::Value value);
-  /// What \p function gathers of a parameter of which \p value, in \p home, is gathered too; null for all else.
+  /// The copy that \p function has of the gathered parameter \p value of \p home; null where it has none.
   mlir::Value gatheredIn(int function, int home, mlir::Value value);
   mlir::Value argumentIn(int function, mlir::BlockArgument argument, mlir::StringRef name);
   mlir::Value throughStash(int function, mlir::Value value);

@@ -1,5 +1,5 @@
-// Where backwards are split, gradients of matrices come later. What the stage before waits for comes first, and so do
-// sums: the gradient of a bias needs no operand until later.
+// Where backwards are split, gradients of matrices come later. Gradients for the stage before come first, and so do sums:
+// the gradient of a bias needs no operand until later.
 // RUN: bowline-opt %s --split-stages | FileCheck %s
 
 // CHECK-LABEL: module @stage0

@@ -251,7 +251,7 @@ TEST_F(TokenScanTest, AnIndexIsCheckedWithTheIds) {
     EXPECT_EQ(Kept(), 1u);
     EXPECT_THAT(Scan(2, {index}, vocabulary), Each(""));
     EXPECT_EQ(looked_, 0);
-    // What was kept is of the index, too.
+    // The kept scan is of the index, too.
     WriteWholeFile(index, bad);
     EXPECT_THAT(Scan(2, {index}, vocabulary), Each(HasSubstr("sequence 0 has size -1")));
     std::filesystem::remove_all(directory_ / "cache");
