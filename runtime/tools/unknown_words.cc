@@ -14,9 +14,9 @@ namespace bowline {
 namespace {
 
 // Flags of other systems, with dashes for underscores, and the names that they have here. The first of several names
-// that a tool takes is meant.
+// that a tool takes is meant. Flags that multiply the batch, as numbers of gradient accumulation do, have no name here:
+// --batch is that of all ranks and microbatches.
 constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
-    {"--accumulate-grad-batches", "--microbatches"},
     {"--adam-beta1", "--beta1"},
     {"--adam-beta2", "--beta2"},
     {"--adam-eps", "--eps"},
@@ -37,7 +37,6 @@ constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
     {"--eval-steps", "--eval-every"},
     {"--global-batch-size", "--batch"},
     {"--grad-clip", "--clip-norm"},
-    {"--gradient-accumulation-steps", "--microbatches"},
     {"--iterations", "--steps"},
     {"--iters", "--steps"},
     {"--kv-cache-dtype", "--kv-dtype"},
@@ -59,7 +58,6 @@ constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
     {"--num-train-steps", "--steps"},
     {"--out-dir", "--save"},
     {"--output-dir", "--save"},
-    {"--per-device-train-batch-size", "--batch"},
     {"--precision", "--dtype"},
     {"--resume-from-checkpoint", "--resume"},
     {"--save-interval", "--save-every"},

@@ -298,7 +298,7 @@ class BadInput(tools.ToolTest):
             self.refuse(f"unknown flag '{wrong}'; the nearest one is '{nearest}'\n", *command)
         self.refuse("use --seq 29, with --batch 8\n", "bowline-compile", tools.MODELS / "gpt2-tiny", "--batch", 6, "--seq", 30,
                     "--mesh", "tp=1,fsdp=8", "-o", self.folder / "x.plan")
-        for theirs, ours in (("--learning-rate", "--lr"), ("--batch_size", "--batch"), ("--gradient-accumulation-steps=2", "--microbatches")):
+        for theirs, ours in (("--learning-rate", "--lr"), ("--batch_size", "--batch"), ("--seq-length=2", "--seq")):
             self.refuse(f"unknown flag '{theirs.partition('=')[0]}'; its name here is '{ours}'\n", "bowline-compile", theirs, 1)
         for wrong in ("--checkpoint", "--mesh-axes", "--xyzzy"):
             self.refuse(f"unknown flag '{wrong}'; --help lists all\n", "bowline-compile", wrong, 1)
