@@ -1,8 +1,6 @@
 // bowline: `bowline VERB ARGS` becomes `bowline-VERB ARGS`, found beside this executable or on PATH; `bowline
 // completion SHELL` prints what the flags of all of them are completed with.
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +18,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "bowline_version.h"
-#include "runtime/base/file_descriptor.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/completion.h"
 #include "runtime/tools/find_tool.h"
@@ -71,34 +68,6 @@ std::string HelpText(const std::map<std::string, std::string>& tools) {
     absl::StrAppend(&text, "  ", verb, std::string(width - verb.size() + 2, ' '), path, "\n");
   }
   return text;
-}
-
-// The text in which a tool lists its flags; nothing where it fails.
-std::string AskForFlags(const std::string& tool) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return "";
-  const FileDescriptor from(ends[0]);
-  FileDescriptor to(ends[1]);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0 && ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(null, STDERR_FILENO) >= 0 &&
-        ::dup2(to.get(), STDOUT_FILENO) >= 0) {
-      ::execl(tool.c_str(), tool.c_str(), kPrintFlags, nullptr);
-    }
-    ::_exit(EXIT_FAILURE);
-  }
-  to.Close();  // so that the child's end is the only one
-  std::string text;
-  char buffer[4096];
-  for (ssize_t count = 0; child > 0 && (count = ::read(from.get(), buffer, sizeof(buffer))) != 0;) {
-    if (count > 0) text.append(buffer, static_cast<size_t>(count));
-    if (count < 0 && errno != EINTR) break;
-  }
-  int status = 0;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : "";
 }
 
 // "bowline data tokenize": the command of a tool that somebody takes for a verb; empty where there is none.

@@ -1,6 +1,12 @@
 #include "runtime/tools/flag_list.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -8,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/file_descriptor.h"
 
 namespace bowline {
 namespace {
@@ -115,6 +122,33 @@ std::vector<CommandInfo> FlagsFromText(absl::string_view text) {
     }
   }
   return commands;
+}
+
+std::string AskForFlags(const std::string& tool) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return "";
+  const FileDescriptor from(ends[0]);
+  FileDescriptor to(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0 && ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(null, STDERR_FILENO) >= 0 &&
+        ::dup2(to.get(), STDOUT_FILENO) >= 0) {
+      ::execl(tool.c_str(), tool.c_str(), kPrintFlags, nullptr);
+    }
+    ::_exit(EXIT_FAILURE);
+  }
+  to.Close();  // so that the child's end is the only one
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count = 0; child > 0 && (count = ::read(from.get(), buffer, sizeof(buffer))) != 0;) {
+    if (count > 0) text.append(buffer, static_cast<size_t>(count));
+    if (count < 0 && errno != EINTR) break;
+  }
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : "";
 }
 
 }  // namespace bowline

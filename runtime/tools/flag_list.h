@@ -40,6 +40,9 @@ std::vector<CommandInfo> DescribeCommands(const CLI::App& app);
 std::string FlagsToText(const std::vector<CommandInfo>& commands);
 std::vector<CommandInfo> FlagsFromText(absl::string_view text);
 
+// The text in which the executable `tool` lists its flags; empty where it fails.
+std::string AskForFlags(const std::string& tool);
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
+#include "runtime/tools/find_tool.h"
 #include "runtime/tools/flag_list.h"
 #include "runtime/tools/unknown_words.h"
 
@@ -42,6 +44,25 @@ std::string RepeatHint(const CLI::App& app) {
                     option->get_name(), " A ", option->get_name(), " B");
   }
   return hint;
+}
+
+// Says that the compiler takes a flag which `tool` does not know, or the other way round; empty where neither is so.
+std::string DescribeFlagOfOther(const std::string& tool, const CLI::App& app) {
+  const bool compiles = tool == "bowline-compile";
+  if (!compiles && tool != "bowline-run" && tool != "bowline-serve") return "";
+  const std::string flag = FindUnknownFlag(app);
+  if (flag.empty()) return "";
+  const std::string other = compiles ? "bowline-run" : "bowline-compile";
+  const std::string path = FindTool(other);
+  if (path.empty()) return "";
+  for (const CommandInfo& command : FlagsFromText(AskForFlags(path))) {
+    for (const FlagInfo& known : command.flags) {
+      if (std::find(known.names.begin(), known.names.end(), flag) == known.names.end()) continue;
+      return absl::StrCat("unknown flag '", flag, "'; it is one of ", other,
+                          compiles ? ": give it when the plan runs" : ": compile the plan with it");
+    }
+  }
+  return "";
 }
 
 // "" is what a variable of a shell gives that is not set, and not the same as no flag.
@@ -82,7 +103,8 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     }
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
-    const std::string unknown = DescribeUnknownWord(app);
+    std::string unknown = DescribeFlagOfOther(tool, app);
+    if (unknown.empty()) unknown = DescribeUnknownWord(app);
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     absl::FPrintF(stderr, "%s: error: %s%s\nRun with --help for more information.\n", tool,
                   unknown.empty() ? error.what() : unknown, has_extras && unknown.empty() ? RepeatHint(app) : "");

@@ -157,4 +157,10 @@ std::string DescribeUnknownWord(const CLI::App& app) {
   return DescribeUnknownCommand(app, words.front());
 }
 
+std::string FindUnknownFlag(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  const auto flag = std::find_if(words.begin(), words.end(), IsFlag);
+  return flag == words.end() ? "" : flag->substr(0, flag->find('='));
+}
+
 }  // namespace bowline

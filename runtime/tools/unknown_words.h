@@ -24,6 +24,10 @@ std::string Suggest(absl::string_view word, const std::vector<std::string>& word
 // that was chosen, and which one is nearest; empty where nothing is left over but values.
 std::string DescribeUnknownWord(const CLI::App& app);
 
+// The first flag of a parsed command line that `app`, which has no commands, does not take, as in "--batch" of
+// "--batch=4". Empty where there is none.
+std::string FindUnknownFlag(const CLI::App& app);
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_TOOLS_UNKNOWN_WORDS_H_
