@@ -35,18 +35,24 @@ bool IsStepName(absl::string_view name) {
          std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
 }
 
+absl::Status DescribeLatest(const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat("'", path, "' should be a file that names a checkpoint such as ",
+                                                 kStepPrefix, "00000020; delete it to take the highest step"));
+}
+
 // The checkpoint names in the directory of a run, the one to prefer first.
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& directory) {
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, CheckpointNames(directory));
   const std::string latest_path = absl::StrCat(directory, "/", kLatestFile);
+  std::error_code ignored;
+  if (fs::is_directory(latest_path, ignored)) return DescribeLatest(latest_path);
   const absl::StatusOr<MappedFile> latest = MappedFile::Open(latest_path);
   if (!latest.ok()) return absl::IsNotFound(latest.status()) ? names : absl::StatusOr<decltype(names)>(latest.status());
   const auto bytes = latest->bytes();
   const absl::string_view name = absl::StripAsciiWhitespace(
       absl::string_view(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64)));
   if (!IsStepName(name)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", latest_path, "' should name a checkpoint such as ", kStepPrefix,
-                                                   "00000020; delete it to take the highest step"));
+    return DescribeLatest(latest_path);
   }
   // A checkpoint that was deleted by hand gives way to the highest step.
   const auto preferred = std::find(names.begin(), names.end(), name);

@@ -55,7 +55,11 @@ absl::Status CheckpointSaver::Save(CheckpointContent content, bool in_background
   ParallelSave::Options options;
   options.allows_non_finite = options_.allows_non_finite;
   if (options_.prepare != nullptr) {
-    BOWLINE_RETURN_IF_ERROR(agreement_.AllOkAfter("looking at the save directory", options_.prepare));
+    const absl::Status prepared = agreement_.AllOkAfter("looking at the save directory", options_.prepare);
+    if (!prepared.ok()) {
+      return absl::Status(prepared.code(), absl::StrCat("the checkpoint of step ", content.state.step,
+                                                        " was not saved: ", prepared.message()));
+    }
   }
   bool copied = false;
   if (in_background) {

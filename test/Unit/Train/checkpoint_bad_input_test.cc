@@ -56,8 +56,13 @@ TEST_F(CheckpointBadInputTest, NothingThere) {
 TEST_F(CheckpointBadInputTest, PointerIsDamaged) {
   for (const char* text : {"", "step-", "../../etc", "step-1x"}) {
     WriteWholeFile(directory_ / "latest", text);
-    EXPECT_THAT(OpenError(), AllOf(HasSubstr("/latest' should name a checkpoint"), HasSubstr("delete it")));
+    EXPECT_THAT(OpenError(),
+                AllOf(HasSubstr("/latest' should be a file that names a checkpoint"), HasSubstr("delete it")));
   }
+  std::filesystem::remove(directory_ / "latest");
+  std::filesystem::create_directory(directory_ / "latest");
+  EXPECT_THAT(OpenError(),
+              AllOf(HasSubstr("/latest' should be a file that names a checkpoint"), HasSubstr("delete it")));
 }
 
 TEST_F(CheckpointBadInputTest, StateIsDamaged) {
