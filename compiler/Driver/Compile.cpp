@@ -315,22 +315,6 @@ static void describeRoles(ModuleOp module, CompileResult &result) {
   }
 }
 
-/// Names what makes a plan smaller; `recompute` is the strategy's choice.
-static std::string adviseOnMemory(const CompileOptions &options, StringRef recompute) {
-  const bool isIr = StringRef(options.model).ends_with(".mlir");
-  if (options.mode == CompileMode::Serve)
-    return isIr ? "" : "use a smaller --max-context, --max-batch or largest of --buckets, or --kv-dtype of fewer bits";
-  if (!trains(options.mode))
-    return isIr ? "" : "use a smaller --seq";
-  std::string sizes = isIr ? "" : "a smaller --batch or --seq, or more --microbatches";
-  if (recompute == "auto")
-    return sizes.empty() ? "no recomputation gets lower" : "no recomputation gets lower; use " + sizes;
-  std::string flag = options.from < Phase::Fuse ? "--recompute auto" : "";
-  if (flag.empty() && sizes.empty())
-    return "";
-  return absl::StrCat("use ", flag, flag.empty() || sizes.empty() ? "" : ", ", sizes);
-}
-
 /// A sentence about what `--verify=placement` found.
 static std::string describePlacement(const PlacementChecker::Summary &summary) {
   return absl::StrCat("placement: at full size each of ", summary.values, " values of ", summary.roles,
@@ -372,7 +356,6 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     attachRecipe(module, options);
   BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(module));
   result.recompute = dist::recomputeOf(module);
-  result.memoryAdvice = adviseOnMemory(options, result.recompute);
   std::unique_ptr<PassRemarks> remarks;
   if (options.passRemarks) {
     BOWLINE_ASSIGN_OR_RETURN(remarks, PassRemarks::collect(*module.getContext(), *options.passRemarks));
@@ -450,6 +433,7 @@ static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, cons
   if (trains(options.mode)) {
     BOWLINE_ASSIGN_OR_RETURN(const hf::ModelConfig config, hf::readConfig(options.model));
     result.memoryInputs = memoryInputsOf(config, strategy, options, result.recompute);
+    result.leastSizes = StepSizeRules(strategy, config.maxPositions, config.positionsSource).least(options.seq);
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
 #include "compiler/Driver/MemoryFormula.h"
+#include "compiler/Driver/StepSizes.h"
 #include "compiler/Pipelines/Pipeline.h"
 #include "dialects/Program/Phase.h"
 #include "passes/Strategy/StrategyFlags.h"
@@ -102,9 +103,8 @@ struct CompileResult {
   std::unique_ptr<fbs::PlanT> plan;
   /// What the strategy says that the backward pass computes again: none, selective, full or auto.
   std::string recompute;
-  /// The options that would make the arena smaller, for a message about a limit: "use --recompute auto, ...". All of
-  /// it is accepted in this compilation; empty where nothing is known.
-  std::string memoryAdvice;
+  /// Of a directory that is trained: the smallest step that the strategy allows, with sequences as long.
+  std::optional<StepSizes> leastSizes;
   /// Of a directory that is trained: what the formulas of docs/memory.md need, or kUnimplemented that says why there
   /// are none for it, as the end of a sentence. kNotFound for other programs.
   absl::StatusOr<MemoryInputs> memoryInputs = absl::NotFoundError("programs in the IR");

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/FlagUses.h"
+#include "compiler/Driver/LimitAdvice.h"
 #include "compiler/Driver/MemoryComparison.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "compiler/Driver/VerifyModel.h"
@@ -328,24 +329,6 @@ absl::Status writeText(const std::string &text, const std::string &output) {
   return file.Commit();
 }
 
-// Advice for a plan that is larger than the limit. Where the model alone is larger, no sizes of a step help.
-std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result) {
-  const uint64_t model = bytesOfModel(*result.plan);
-  if (model <= options.memoryLimit)
-    return result.memoryAdvice.empty() ? "" : "; " + result.memoryAdvice;
-  const bool isTrained = trains(options.mode);
-  const bool hasRanks = llvm::any_of(result.plan->mesh, [](const auto &axis) { return axis->size > 1; });
-  std::string text =
-      absl::StrCat("; ", isTrained ? "parameters and states of the optimizer" : "weights", " alone take ",
-                   formatBytes(model), hasRanks ? " on a rank" : "", ", whatever the sizes of a step");
-  if (options.from < Phase::Train)
-    absl::StrAppend(&text, ": divide them over at least ", (model - 1) / options.memoryLimit + 1,
-                    hasRanks ? " times as many" : "",
-                    isTrained ? " ranks by --mesh with an axis tp or pp, or fsdp with --zero 3"
-                              : " ranks by --mesh with an axis tp");
-  return text;
-}
-
 /// Prints what the plan holds and, of a model's training, how that compares with formulas.
 absl::Status report(CompileResult &result, const CompileOptions &options) {
   std::string text = describePlan(*result.plan, result.liveBytes, result.unfusedBytes);
@@ -430,9 +413,10 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return writeText(result.ir, line.output);
   }
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
-        line.memoryLimit, adviseOnLimit(options, result), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.model, ": the plan needs ",
+                     describeExcess(result.plan->arena_bytes, options.memoryLimit, line.memoryLimit),
+                     adviseOnLimit(options, result), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? report(result, options) : absl::OkStatus();

@@ -28,7 +28,8 @@ class Recompute(tools.ToolTest):
     def compile(self, model, *flags, threads=1, exit_code=0):
         """(path of the plan, its arena in bytes, added arithmetic in percent); or the message where it fails."""
         plan = self.folder / "x.plan"
-        done = tools.start("bowline-compile", self.deep(model), *SHAPE, "--threads", threads, *flags, "-o", plan)
+        shape = SHAPE[2:] if "--batch" in flags else SHAPE
+        done = tools.start("bowline-compile", self.deep(model), *shape, "--threads", threads, *flags, "-o", plan)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, exit_code, text)
         if exit_code != 0:
@@ -152,24 +153,46 @@ class Recompute(tools.ToolTest):
                 self.assertEqual(before, 0, "with room for everything nothing is recomputed")
 
     def test_a_limit_that_nothing_meets(self):
-        _, least, _ = self.compile("llama-tiny", "--recompute", "full")
         # No sizes of a step make parameters and states fewer.
         for flags, ranks in ((("--mesh", "dp=2"), " times as many ranks"), ((), " ranks")):
             text = self.compile("llama-tiny", *flags, "--memory-limit", "10KiB", exit_code=1)
             found = re.search(r"; parameters and states of the optimizer alone take ([0-9.]+) ([KM])iB(?: on a rank)?, whatever the sizes of a "
-                              rf"step: divide them over at least ([0-9]+){ranks} by --mesh with an axis tp or pp, or fsdp with --zero 3\n", text)
+                              r"step, and ([0-9.]+) ([KM])iB with gradients and activations of the smallest step: divide them over at "
+                              rf"least ([0-9]+){ranks} by --mesh with an axis tp or pp, or fsdp with --zero 3\n", text)
             self.assertIsNotNone(found, text)
-            kib, least_ranks = float(found[1]) * (1024 if found[2] == "M" else 1), int(found[3])
-            rounding = 0.05 * (1024 if found[2] == "M" else 1)
-            self.assertLess(10 * (least_ranks - 1), kib + rounding)
-            self.assertLessEqual(kib, 10 * least_ranks + rounding)
-            self.assertNotIn("a smaller --batch", text)
-        # Above parameters and states, and below the rest.
-        limit = (int(kib * 1024) + least) // 2
-        text = self.compile("llama-tiny", "--recompute", "auto", "--memory-limit", limit, exit_code=1)
-        self.assertRegex(text, r"the plan needs [0-9.]+ [KM]iB, more than --memory-limit .*no recomputation gets lower")
-        text = self.compile("llama-tiny", "--memory-limit", limit, exit_code=1)
-        self.assertIn("use --recompute auto", text)
+            unit = {"K": 1, "M": 1024}
+            kib, smallest, least_ranks = float(found[1]) * unit[found[2]], float(found[3]) * unit[found[4]], int(found[5])
+            rounding = 0.05 * unit[found[4]]
+            self.assertLess(kib, smallest)
+            self.assertLess(10 * (least_ranks - 1), smallest + rounding)
+            self.assertLessEqual(smallest, 10 * least_ranks + rounding)
+            self.assertNotIn("--batch", text)
+    def test_advice_about_a_limit_is_true(self):
+        _, most, _ = self.compile("llama-tiny")
+        _, full, _ = self.compile("llama-tiny", "--recompute", "full")
+        _, divided, _ = self.compile("llama-tiny", "--recompute", "full", "--microbatches", 6)
+        _, smallest, _ = self.compile("llama-tiny", "--recompute", "full", "--batch", 1)
+        self.assertLess(divided, full)
+        kinds = set()
+        for limit in (most - 1, full, full - 1, divided, divided - 1, smallest, smallest - 4096):
+            with self.subTest(limit=limit):
+                text = self.compile("llama-tiny", "--memory-limit", limit, exit_code=1)
+                self.assertIn(f"({most} bytes), more than --memory-limit {limit} ({limit} bytes)" if limit == most - 1
+                              else f"more than --memory-limit {limit};", text)
+                advice = re.search(r"; use (.*), with which it needs at most ", text)
+                if advice is None:
+                    self.assertGreater(smallest, limit, text)
+                    self.assertRegex(text, "; with --.* it still needs .* are parameters and states of the optimizer: divide ")
+                    continue
+                flags = advice[1].replace(",", "").replace(" and ", " ").split()
+                kinds.update(flag for flag in flags if flag.startswith("--"))
+                _, arena, _ = self.compile("llama-tiny", "--memory-limit", limit, *flags)
+                self.assertLessEqual(arena, limit, text)
+        self.assertEqual({"--recompute", "--microbatches", "--batch"}, kinds)
+        # One sequence cannot become fewer.
+        text = self.compile("llama-tiny", "--batch", 1, "--memory-limit", smallest - 1, exit_code=1)
+        self.assertNotIn("--batch", text)
+        self.assertRegex(text, "; with --recompute (auto|full) it still needs|; no recomputation and no smaller batch gets lower")
 
     def test_where_nothing_runs_again_it_is_said_why(self):
         model = [tools.MODELS / "llama-tiny", "--batch", 1, "--seq", 8, "--no-codegen", "-o", self.folder / "x.plan"]

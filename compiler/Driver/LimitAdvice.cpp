@@ -1,0 +1,193 @@
+//===- LimitAdvice.cpp - A way to meet a memory limit
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/LimitAdvice.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/Driver/MemoryReport.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <limits>
+
+using namespace bowline;
+
+namespace {
+
+/// Looks for choices of a training step that meet the limit.
+class LimitAdvice {
+public:
+  LimitAdvice(const CompileOptions &options, const CompileResult &result) : options(options), result(result) {}
+
+  std::string take() {
+    if (bytesOfModel(*result.plan) > options.memoryLimit) {
+      // Only the smallest step says how many bytes the model needs beside its parameters.
+      tryChoice(smallestStep());
+      return describeModel();
+    }
+    for (const Choice &choice : {Choice{}, moreMicrobatches(), smallestStep()})
+      if (std::optional<Choice> found = tryChoice(choice))
+        return absl::StrCat("; use ", nameOf(*found), ", with which it needs at most ", formatBytes(leastBytes));
+    return describeLeast();
+  }
+
+private:
+  /// Flags that differ from the given ones.
+  struct Choice {
+    int64_t batch = 0, microbatches = 0; // 0: as given
+    std::string recompute = {};          // empty: as given
+    bool isPossible = true;
+  };
+
+  /// Microbatches of one sequence a rank: the same step in less memory.
+  Choice moreMicrobatches() const {
+    Choice choice{.isPossible = false};
+    if (!result.leastSizes)
+      return choice;
+    const int64_t sequences = result.leastSizes->batch / result.leastSizes->microbatches;
+    choice.microbatches = options.batch / sequences;
+    choice.isPossible =
+        options.batch % sequences == 0 && choice.microbatches > options.strategy.microbatches.value_or(1);
+    return choice;
+  }
+
+  Choice smallestStep() const {
+    Choice choice{.isPossible = false};
+    if (!result.leastSizes || result.leastSizes->batch >= options.batch)
+      return choice;
+    choice.batch = result.leastSizes->batch;
+    if (result.leastSizes->microbatches != options.strategy.microbatches.value_or(1))
+      choice.microbatches = result.leastSizes->microbatches;
+    choice.isPossible = true;
+    return choice;
+  }
+
+  /// "--batch 2, --microbatches 1 and --recompute auto".
+  static std::string nameOf(const Choice &choice) {
+    std::vector<std::string> flags;
+    if (choice.batch > 0)
+      flags.push_back(absl::StrCat("--batch ", choice.batch));
+    if (choice.microbatches > 0)
+      flags.push_back(absl::StrCat("--microbatches ", choice.microbatches));
+    if (!choice.recompute.empty())
+      flags.push_back("--recompute " + choice.recompute);
+    const std::string last = flags.back();
+    flags.pop_back();
+    return flags.empty() ? last : absl::StrCat(absl::StrJoin(flags, ", "), " and ", last);
+  }
+
+  /// The choice with the kind of recomputation that meets the limit at the least work; nothing where none does. `auto`
+  /// takes many compilations, so that `full` is tried before it.
+  std::optional<Choice> tryChoice(Choice choice) {
+    if (!choice.isPossible)
+      return std::nullopt;
+    std::optional<Choice> found;
+    for (const char *recompute : {"", "full", "auto"}) {
+      const bool isWorthIt = *recompute == '\0' ? choice.batch > 0 || choice.microbatches > 0
+                                                : options.from < Phase::Fuse && result.recompute != recompute;
+      if (!isWorthIt || (llvm::StringRef(recompute) == "auto" && !found))
+        continue;
+      choice.recompute = recompute;
+      if (!compile(choice))
+        continue;
+      found = choice;
+      if (*recompute == '\0')
+        return found; // as it was asked for
+    }
+    return found;
+  }
+
+  /// Compiles with a choice, and says whether the arena is within the limit. A choice that is refused is not.
+  bool compile(const Choice &choice) {
+    CompileOptions tried = options;
+    if (choice.batch > 0)
+      tried.batch = choice.batch;
+    if (choice.microbatches > 0)
+      tried.strategy.microbatches = choice.microbatches;
+    if (!choice.recompute.empty())
+      tried.strategy.recompute = choice.recompute;
+    tried.codegen = tried.listsKernels = tried.timing = tried.verifiesPlacement = false;
+    tried.passRemarks.reset();
+    tried.irPrinting = IrPrinting::None;
+    const absl::StatusOr<CompileResult> compiled = compileModel(tried);
+    if (!compiled.ok() || !compiled->plan)
+      return false;
+    const uint64_t bytes = compiled->plan->arena_bytes;
+    const bool isWithin = bytes <= options.memoryLimit;
+    if (isWithin || bytes < leastBytes) {
+      leastBytes = bytes;
+      leastChoice = choice;
+    }
+    return isWithin;
+  }
+
+  bool hasRanks() const {
+    return llvm::any_of(result.plan->mesh, [](const auto &axis) { return axis->size > 1; });
+  }
+
+  /// A count of ranks below which the limit is not met, whatever is divided.
+  std::string divide(uint64_t bytes) const {
+    if (options.from >= Phase::Train)
+      return "";
+    return absl::StrCat(": divide them over at least ", (bytes - 1) / options.memoryLimit + 1,
+                        hasRanks() ? " times as many" : "",
+                        " ranks by --mesh with an axis tp or pp, or fsdp with --zero 3");
+  }
+
+  std::string describeModel() const {
+    const uint64_t model = bytesOfModel(*result.plan);
+    std::string text = absl::StrCat("; parameters and states of the optimizer alone take ", formatBytes(model),
+                                    hasRanks() ? " on a rank" : "", ", whatever the sizes of a step");
+    if (leastChoice)
+      absl::StrAppend(&text, ", and ", formatBytes(leastBytes), " with gradients and activations of the smallest step");
+    return text + divide(leastChoice ? std::max(leastBytes, model) : result.plan->arena_bytes);
+  }
+
+  std::string describeLeast() const {
+    if (!leastChoice || leastBytes >= result.plan->arena_bytes)
+      return absl::StrCat("; no recomputation and no smaller batch gets lower; use a smaller --seq",
+                          options.from < Phase::Train ? ", or more ranks" : "");
+    return absl::StrCat("; with ", nameOf(*leastChoice), " it still needs ", formatBytes(leastBytes), ", of which ",
+                        formatBytes(bytesOfModel(*result.plan)), " are parameters and states of the optimizer",
+                        divide(leastBytes));
+  }
+
+  const CompileOptions &options;
+  const CompileResult &result;
+  uint64_t leastBytes = std::numeric_limits<uint64_t>::max();
+  std::optional<Choice> leastChoice;
+};
+
+} // namespace
+
+std::string bowline::adviseOnLimit(const CompileOptions &options, const CompileResult &result) {
+  if (trains(options.mode))
+    return LimitAdvice(options, result).take();
+  const bool isIr = llvm::StringRef(options.model).ends_with(".mlir");
+  if (const uint64_t model = bytesOfModel(*result.plan); model > options.memoryLimit) {
+    const bool hasRanks = llvm::any_of(result.plan->mesh, [](const auto &axis) { return axis->size > 1; });
+    return absl::StrCat("; weights alone take ", formatBytes(model), hasRanks ? " on a rank" : "",
+                        ", whatever the sizes of a step",
+                        options.from < Phase::Train
+                            ? absl::StrCat(": divide them over at least ", (model - 1) / options.memoryLimit + 1,
+                                           hasRanks ? " times as many" : "", " ranks by --mesh with an axis tp")
+                            : "");
+  }
+  if (isIr)
+    return "";
+  return options.mode == CompileMode::Serve
+             ? "; use a smaller --max-context, --max-batch or largest of --buckets, or --kv-dtype of fewer bits"
+             : "; use a smaller --seq";
+}
+
+std::string bowline::describeExcess(uint64_t bytes, uint64_t limitBytes, const std::string &limit) {
+  const bool looksEqual = formatBytes(bytes) == formatBytes(limitBytes);
+  return absl::StrCat(formatBytes(bytes), looksEqual ? absl::StrCat(" (", bytes, " bytes)") : "",
+                      ", more than --memory-limit ", limit,
+                      looksEqual ? absl::StrCat(" (", limitBytes, " bytes)") : "");
+}
