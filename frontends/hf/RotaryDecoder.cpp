@@ -41,12 +41,18 @@ void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
   const json *value = reader.take("layer_types");
   if (!value)
     return;
-  bool supported = value->is_array() && value->size() == static_cast<size_t>(config.layers);
-  for (size_t i = 0; supported && i < value->size(); ++i)
-    supported = (*value)[i] == "full_attention";
-  if (!supported)
-    reader.fail("layer_types",
-                absl::StrCat("is not supported; use \"full_attention\" for each of the ", config.layers, " layers"));
+  if (!value->is_array() || value->size() != static_cast<size_t>(config.layers)) {
+    reader.fail("layer_types", absl::StrCat("is no list with one type for each of the ", config.layers, " layers"));
+    return;
+  }
+  for (size_t i = 0; i < value->size(); ++i) {
+    if ((*value)[i] == "full_attention")
+      continue;
+    reader.fail("layer_types", absl::StrCat("gives layer ", i, " the type ", (*value)[i].dump().substr(0, 100),
+                                            "; layers other than \"full_attention\" are not supported, and another "
+                                            "type would be another model"));
+    return;
+  }
 }
 
 void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
