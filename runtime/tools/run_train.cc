@@ -141,6 +141,11 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   trainer.SetSavedType(*ElementTypeFromName(options.save_dtype));
   if (checkpoint.has_value()) {
     BOWLINE_RETURN_IF_ERROR(ResumeFinite(options, *checkpoint, trainer, agreement, console));
+    if (!checkpoint->later().empty()) {
+      Note(options, absl::StrCat("'", options.resume, "/", kLatestFile, "' names '", checkpoint->path(), "', though '",
+                                 checkpoint->later(), "' is of a later step; to go on from that one, give --resume ",
+                                 checkpoint->later()));
+    }
     if (LacksConfig(trainer.session().plan(), checkpoint->path())) {
       Note(options, absl::StrCat("'", checkpoint->path(),
                                  "' has no config.json; that its model is the plan's was compared by the names and "

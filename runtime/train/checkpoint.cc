@@ -238,7 +238,10 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
                                             kStepPrefix, "... directory; give the directory that --save wrote to"));
   }
   BOWLINE_ASSIGN_OR_RETURN(const std::string newest, ResolveDirectory(absl::StrCat(directory, "/", names.front())));
-  return open_one(newest);
+  BOWLINE_ASSIGN_OR_RETURN(Checkpoint checkpoint, open_one(newest));
+  const std::string& highest = *std::min_element(names.begin(), names.end(), IsLaterStep);
+  if (IsLaterStep(highest, names.front())) checkpoint.later_ = absl::StrCat(directory, "/", highest);
+  return checkpoint;
 }
 
 absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,

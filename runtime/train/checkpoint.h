@@ -89,6 +89,9 @@ class Checkpoint {
 
   const std::string& path() const { return path_; }
   const TrainerState& state() const { return state_; }
+  // A checkpoint of a later step that the directory of the run has, though its file `latest` names this one: the path,
+  // or empty. It may be one that was saved while `latest` could not be written, or of a run that went back.
+  const std::string& later() const { return later_; }
 
   // Reads this rank's shards of all `tensors`, which are those of a plan, into their memory, whatever ranks saved them;
   // padding becomes zero. Returns, before any memory is touched, kFailedPrecondition when a tensor is missing from the
@@ -106,6 +109,7 @@ class Checkpoint {
 
   std::string path_;
   TrainerState state_;
+  std::string later_;
 };
 
 }  // namespace bowline

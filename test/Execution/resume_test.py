@@ -46,6 +46,19 @@ class Resume(tools.ToolTest):
                 tools.succeed("bowline-run", *self.train(20, parts, "--resume", self.folder / parts, order=order))
                 self.assert_same_end(20, whole, parts)
 
+    def test_latest_may_name_an_earlier_step(self):
+        plan, saved = self.folder / "x.plan", self.folder / "early"
+        tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--batch", 2, "--seq", 16, *tools.ONE_THREAD, "-o", plan)
+        train = ["bowline-run", plan, "--data", tools.TOKENS, "--save", saved, "--save-every", 1, "--keep", 9]
+        tools.succeed(*train, "--steps", 3)
+        (saved / "latest").write_text("step-00000002\n")
+        done = tools.start(*train, "--steps", 4, "--resume", saved)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertIn(f"note: '{saved}/latest' names '{saved}/step-00000002', though '{saved}/step-00000003' is of a later step; "
+                      f"to go on from that one, give --resume {saved}/step-00000003\n", done.stderr.decode())
+        done = tools.start(*train, "--steps", 5, "--resume", saved)
+        self.assertNotIn("of a later step", done.stderr.decode())
+
     def test_ranks_save_and_resume_together(self):
         plan, other = self.folder / "ranks.plan", self.folder / "zero.plan"
         shape = ["--mode", "train", "--batch", 4, "--seq", 12, "--seed", 5, *tools.ONE_THREAD]
