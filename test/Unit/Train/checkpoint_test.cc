@@ -104,10 +104,12 @@ TEST(CheckpointTest, OpensTheOneSavedLastAndKeepsTheOthers) {
   }
   EXPECT_THAT(directory.List(), ElementsAre("latest", "step-00000010", "step-00000020", "step-00000030"));
   EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 20);
+  EXPECT_EQ(Checkpoint::Open(directory.path())->later(), directory / "step-00000030");
   EXPECT_EQ(Checkpoint::Open(directory / "step-00000010")->state().step, 10);
   // Without a pointer, or with one whose checkpoint was deleted, the highest step.
   std::filesystem::remove_all(directory / "step-00000020");
   EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 30);
+  EXPECT_EQ(Checkpoint::Open(directory.path())->later(), "");
   std::filesystem::remove(directory / "latest");
   EXPECT_EQ(Checkpoint::Open(directory.path())->state().step, 30);
 }
