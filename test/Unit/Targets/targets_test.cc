@@ -114,6 +114,8 @@ TEST(Targets, WorkspaceOfALevelIsEnoughForBetterProcessors) {
         signature.scratch_limit = given;
         for (Isa isa = kWorst[i]; isa <= kernels::kBestIsa; isa = static_cast<Isa>(static_cast<int>(isa) + 1)) {
           kernels::LimitIsaForTesting(isa);
+          // This machine lacks the set: its kernels are those of another one, and plans above its level are refused.
+          if (kernels::ActiveIsa() != isa) continue;
           const auto kernel = kernels::CreateKernel(signature);
           ASSERT_TRUE(kernel.ok()) << kernel.status();
           EXPECT_LE((*kernel)->ScratchBytes(), given) << Cpu().levels.names[i] << ", size " << size;
