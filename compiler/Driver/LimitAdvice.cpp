@@ -145,7 +145,7 @@ private:
                                     hasRanks() ? " on a rank" : "", ", whatever the sizes of a step");
     if (leastChoice)
       absl::StrAppend(&text, ", and ", formatBytes(leastBytes), " with gradients and activations of the smallest step");
-    return text + divide(leastChoice ? std::max(leastBytes, model) : result.plan->arena_bytes);
+    return text + divide(leastChoice ? std::max(leastBytes, model) : model);
   }
 
   std::string describeLeast() const {

@@ -167,6 +167,10 @@ class Recompute(tools.ToolTest):
             self.assertLess(10 * (least_ranks - 1), smallest + rounding)
             self.assertLessEqual(smallest, 10 * least_ranks + rounding)
             self.assertNotIn("--batch", text)
+        # Recomputation may make the rest of the smallest step less, so that only the model counts.
+        text = self.compile("llama-tiny", "--batch", 1, "--memory-limit", "10KiB", exit_code=1)
+        self.assertRegex(text, rf"alone take {found[1]} {found[2]}iB, whatever the sizes of a step: divide them over at least ")
+        self.assertLess(10 * (int(re.search("at least ([0-9]+) ", text)[1]) - 1), kib + 0.05 * unit[found[2]])
     def test_advice_about_a_limit_is_true(self):
         _, most, _ = self.compile("llama-tiny")
         _, full, _ = self.compile("llama-tiny", "--recompute", "full")
