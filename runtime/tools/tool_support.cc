@@ -58,7 +58,7 @@ std::string DescribeFlagOfOther(const std::string& tool, const CLI::App& app) {
   for (const CommandInfo& command : FlagsFromText(AskForFlags(path))) {
     for (const FlagInfo& known : command.flags) {
       if (std::find(known.names.begin(), known.names.end(), flag) == known.names.end()) continue;
-      return absl::StrCat("unknown flag '", flag, "'; it is one of ", other,
+      return absl::StrCat("unknown flag '", flag, "'; it is a flag of ", other,
                           compiles ? ": give it when the plan runs" : ": compile the plan with it");
     }
   }

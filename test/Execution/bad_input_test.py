@@ -300,10 +300,10 @@ class BadInput(tools.ToolTest):
                     "--mesh", "tp=1,fsdp=8", "-o", self.folder / "x.plan")
         for theirs, ours in (("--learning-rate", "--lr"), ("--batch_size", "--batch"), ("--seq-length=2", "--seq")):
             self.refuse(f"unknown flag '{theirs.partition('=')[0]}'; its name here is '{ours}'\n", "bowline-compile", theirs, 1)
-        for tool, wrong, says in (("run", "--batch", "it is one of bowline-compile: compile the plan with it"),
-                                  ("run", "--mesh=dp=2", "it is one of bowline-compile: compile the plan with it"),
-                                  ("serve", "--zero", "it is one of bowline-compile: compile the plan with it"),
-                                  ("compile", "--save", "it is one of bowline-run: give it when the plan runs")):
+        for tool, wrong, says in (("run", "--batch", "it is a flag of bowline-compile: compile the plan with it"),
+                                  ("run", "--mesh=dp=2", "it is a flag of bowline-compile: compile the plan with it"),
+                                  ("serve", "--zero", "it is a flag of bowline-compile: compile the plan with it"),
+                                  ("compile", "--save", "it is a flag of bowline-run: give it when the plan runs")):
             self.refuse(f"unknown flag '{wrong.partition('=')[0]}'; {says}\n", f"bowline-{tool}", "x.plan", wrong, 1)
         for wrong in ("--checkpoint", "--mesh-axes", "--xyzzy"):
             self.refuse(f"unknown flag '{wrong}'; --help lists all\n", "bowline-compile", wrong, 1)
