@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "checker/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
+#include "compiler/Driver/LimitAdvice.h"
 #include "compiler/Driver/MemoryInputs.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PassRemarks.h"
@@ -113,7 +114,22 @@ static absl::Status checkSizes(ModuleOp module, const CompileOptions &options, i
   const StepFlags flags{.areMicrobatchesInFile = strategy.microbatches.has_value() && !options.strategy.microbatches,
                         .isScheduleInFile = strategy.schedule.has_value() && options.strategy.schedule.empty()};
   const StepSizes sizes{batch, strategy.microbatches.value_or(1), batch == 0 ? 0 : options.seq};
-  return StepSizeRules(std::move(strategy)).check(sizes, flags);
+  StepSizeRules rules(std::move(strategy));
+  if (options.memoryLimit > 0 && batch > 0 && !flags.areMicrobatchesInFile)
+    rules.adviseOnly([&](const StepSizes &advised) {
+      CompileOptions tried = options;
+      tried.batch = advised.batch;
+      tried.strategy.microbatches = advised.microbatches;
+      return meetsLimit(tried);
+    });
+  return rules.check(sizes, flags);
+}
+
+/// Checks the length of the sequences of a step against the model.
+static absl::Status checkLength(const CompileOptions &options, const Strategy &strategy) {
+  BOWLINE_ASSIGN_OR_RETURN(const hf::ModelConfig config, hf::readConfig(options.model));
+  return StepSizeRules(strategy, config.maxPositions, config.positionsSource)
+      .checkSequence({options.batch, strategy.microbatches.value_or(1), options.seq}, /*isStep=*/true);
 }
 
 PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen) {
@@ -411,7 +427,12 @@ static absl::Status checkStrategyFirst(const absl::Status &refused, const Compil
   tried.irPrinting = IrPrinting::None;
   tried.verifiesPlacement = false;
   absl::Status status = compileModel(tried).status();
-  return status.ok() ? mistake : status;
+  if (status.ok())
+    return mistake;
+  // What is advised about the strategy may not go with the sizes either.
+  const absl::Status sizes = rules.checkWithoutAdvice({options.batch, strategy.microbatches.value_or(1), options.seq});
+  return sizes.ok() ? status
+                    : absl::Status(status.code(), absl::StrCat(status.message(), "; and then ", sizes.message()));
 }
 
 /// A Hugging Face directory. The strategy comes first: it says how many sequences a microbatch has.
@@ -422,8 +443,11 @@ static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, cons
     BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));
   }
   BOWLINE_ASSIGN_OR_RETURN(const Strategy strategy, readStrategy(*given));
-  if (absl::Status status = checkSizes(*given, options, options.batch); !status.ok())
-    return checkStrategyFirst(status, options, strategy);
+  absl::Status sizes = checkSizes(*given, options, options.batch);
+  if (sizes.ok() && trains(options.mode))
+    sizes = checkLength(options, strategy);
+  if (!sizes.ok())
+    return checkStrategyFirst(sizes, options, strategy);
   std::vector<std::string> remarks;
   BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, importDirectory(context, options, strategy, remarks));
   if (dist::StrategyOp strategy = dist::StrategyOp::of(*given))

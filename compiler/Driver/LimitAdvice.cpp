@@ -12,12 +12,25 @@
 #include "compiler/Driver/MemoryReport.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <limits>
 
 using namespace bowline;
 
 namespace {
+
+/// The bytes of a rank's arena with other options; nothing where they are refused.
+std::optional<uint64_t> arenaBytesWith(CompileOptions tried) {
+  tried.codegen = tried.listsKernels = tried.timing = tried.verifiesPlacement = false;
+  tried.passRemarks.reset();
+  tried.irPrinting = IrPrinting::None;
+  const absl::StatusOr<CompileResult> compiled = compileModel(tried);
+  if (!compiled.ok() || !compiled->plan)
+    return std::nullopt;
+  return compiled->plan->arena_bytes;
+}
 
 /// Looks for choices of a training step that meet the limit.
 class LimitAdvice {
@@ -39,9 +52,12 @@ public:
 private:
   /// Flags that differ from the given ones.
   struct Choice {
-    int64_t batch = 0, microbatches = 0; // 0: as given
-    std::string recompute = {};          // empty: as given
+    int64_t batch = 0, microbatches = 0, seq = 0; // 0: as given
+    std::string recompute = {}, mesh = {};        // empty: as given
+    bool isZero3 = false;
     bool isPossible = true;
+
+    bool changesSizes() const { return batch > 0 || microbatches > 0 || seq > 0 || !mesh.empty(); }
   };
 
   /// Microbatches of one sequence a rank: the same step in less memory.
@@ -70,6 +86,12 @@ private:
   /// "--batch 2, --microbatches 1 and --recompute auto".
   static std::string nameOf(const Choice &choice) {
     std::vector<std::string> flags;
+    if (!choice.mesh.empty())
+      flags.push_back("--mesh " + choice.mesh);
+    if (choice.isZero3)
+      flags.push_back("--zero 3");
+    if (choice.seq > 0)
+      flags.push_back(absl::StrCat("--seq ", choice.seq));
     if (choice.batch > 0)
       flags.push_back(absl::StrCat("--batch ", choice.batch));
     if (choice.microbatches > 0)
@@ -88,8 +110,8 @@ private:
       return std::nullopt;
     std::optional<Choice> found;
     for (const char *recompute : {"", "full", "auto"}) {
-      const bool isWorthIt = *recompute == '\0' ? choice.batch > 0 || choice.microbatches > 0
-                                                : options.from < Phase::Fuse && result.recompute != recompute;
+      const bool isWorthIt =
+          *recompute == '\0' ? choice.changesSizes() : options.from < Phase::Fuse && result.recompute != recompute;
       if (!isWorthIt || (llvm::StringRef(recompute) == "auto" && !found))
         continue;
       choice.recompute = recompute;
@@ -109,15 +131,18 @@ private:
       tried.batch = choice.batch;
     if (choice.microbatches > 0)
       tried.strategy.microbatches = choice.microbatches;
+    if (choice.seq > 0)
+      tried.seq = choice.seq;
     if (!choice.recompute.empty())
       tried.strategy.recompute = choice.recompute;
-    tried.codegen = tried.listsKernels = tried.timing = tried.verifiesPlacement = false;
-    tried.passRemarks.reset();
-    tried.irPrinting = IrPrinting::None;
-    const absl::StatusOr<CompileResult> compiled = compileModel(tried);
-    if (!compiled.ok() || !compiled->plan)
+    if (!choice.mesh.empty())
+      tried.strategy.mesh = choice.mesh;
+    if (choice.isZero3)
+      tried.strategy.zero = 3;
+    const std::optional<uint64_t> arena = arenaBytesWith(tried);
+    if (!arena)
       return false;
-    const uint64_t bytes = compiled->plan->arena_bytes;
+    const uint64_t bytes = *arena;
     const bool isWithin = bytes <= options.memoryLimit;
     if (isWithin || bytes < leastBytes) {
       leastBytes = bytes;
@@ -130,16 +155,55 @@ private:
     return llvm::any_of(result.plan->mesh, [](const auto &axis) { return axis->size > 1; });
   }
 
-  /// A count of ranks below which the limit is not met, whatever is divided.
-  std::string divide(uint64_t bytes) const {
+  /// A mesh over which the model was divided, or else a count of ranks below which the limit is not met, whatever is
+  /// divided.
+  std::string divide(uint64_t bytes) {
     if (options.from >= Phase::Train)
       return "";
-    return absl::StrCat(": divide them over at least ", (bytes - 1) / options.memoryLimit + 1,
-                        hasRanks() ? " times as many" : "",
-                        " ranks by --mesh with an axis tp or pp, or fsdp with --zero 3");
+    const uint64_t ranks = (bytes - 1) / options.memoryLimit + 1;
+    if (std::optional<Choice> found = findMesh(static_cast<int64_t>(std::min<uint64_t>(ranks, INT64_MAX))))
+      return absl::StrCat(": divide them by ", nameOf(*found), ", with which a rank needs at most ",
+                          formatBytes(leastBytes));
+    return absl::StrCat(": at least ", ranks, hasRanks() ? " times as many" : "",
+                        " ranks are needed to hold them, along an axis tp or pp of --mesh, or fsdp with --zero 3");
   }
 
-  std::string describeModel() const {
+  /// The first mesh of at least \p ranks, along which something grows to the next powers of two, with which a rank
+  /// meets the limit. Every try is a compilation.
+  std::optional<Choice> findMesh(int64_t ranks) {
+    constexpr int64_t kMost = 1024;
+    constexpr int kTries = 3;
+    if (hasRanks() || options.from != Phase::Input || !options.strategyFile.empty())
+      return std::nullopt;
+    for (int tries = 0; tries < kTries && ranks <= kMost; ++tries) {
+      const int64_t step = options.strategy.microbatches.value_or(1) * ranks;
+      Choice sharded{.mesh = absl::StrCat("fsdp=", ranks), .isZero3 = true};
+      if (options.batch % step != 0)
+        sharded.batch = step;
+      for (const Choice &choice : {Choice{.mesh = absl::StrCat("tp=", ranks)}, sharded})
+        if (std::optional<Choice> found = tryChoice(choice))
+          return found;
+      ranks = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(ranks) + 1));
+    }
+    return std::nullopt;
+  }
+
+  /// The longest sequence of half, a quarter and so on of the length that meets the limit.
+  std::optional<Choice> findSequence() {
+    const Choice shortest{.batch = leastChoice ? leastChoice->batch : 0,
+                          .microbatches = leastChoice ? leastChoice->microbatches : 0,
+                          .seq = 1,
+                          .recompute = leastChoice ? leastChoice->recompute : ""};
+    if (options.from != Phase::Input || options.seq <= 1 || !compile(shortest))
+      return std::nullopt;
+    Choice choice = shortest;
+    for (choice.seq = options.seq / 2; choice.seq > 1; choice.seq /= 2)
+      if (compile(choice))
+        return choice;
+    return shortest;
+  }
+
+  std::string describeModel() {
     const uint64_t model = bytesOfModel(*result.plan);
     std::string text = absl::StrCat("; parameters and states of the optimizer alone take ", formatBytes(model),
                                     hasRanks() ? " on a rank" : "", ", whatever the sizes of a step");
@@ -148,13 +212,17 @@ private:
     return text + divide(leastChoice ? std::max(leastBytes, model) : model);
   }
 
-  std::string describeLeast() const {
-    if (!leastChoice || leastBytes >= result.plan->arena_bytes)
-      return absl::StrCat("; no recomputation and no smaller batch gets lower; use a smaller --seq",
-                          options.from < Phase::Train ? ", or more ranks" : "");
-    return absl::StrCat("; with ", nameOf(*leastChoice), " it still needs ", formatBytes(leastBytes), ", of which ",
-                        formatBytes(bytesOfModel(*result.plan)), " are parameters and states of the optimizer",
-                        divide(leastBytes));
+  std::string describeLeast() {
+    const bool isLess = leastChoice && leastBytes < result.plan->arena_bytes;
+    std::string text =
+        isLess
+            ? absl::StrCat("; with ", nameOf(*leastChoice), " it still needs ", formatBytes(leastBytes), ", of which ",
+                           formatBytes(bytesOfModel(*result.plan)), " are parameters and states of the optimizer")
+            : "; no recomputation and no smaller batch gets lower";
+    const uint64_t least = isLess ? leastBytes : result.plan->arena_bytes;
+    if (std::optional<Choice> found = findSequence())
+      return absl::StrCat(text, "; use ", nameOf(*found), ", with which it needs at most ", formatBytes(leastBytes));
+    return text + divide(least);
   }
 
   const CompileOptions &options;
@@ -166,6 +234,11 @@ private:
 } // namespace
 
 std::string bowline::adviseOnLimit(const CompileOptions &options, const CompileResult &result) {
+  // Somebody meant the gigabytes of a device.
+  constexpr uint64_t kForgottenUnit = 4096;
+  if (options.memoryLimit < kForgottenUnit)
+    return absl::StrCat("; a --memory-limit without a unit is in bytes: give one, as in --memory-limit ",
+                        options.memoryLimit, "GiB");
   if (trains(options.mode))
     return LimitAdvice(options, result).take();
   const bool isIr = llvm::StringRef(options.model).ends_with(".mlir");
@@ -183,6 +256,11 @@ std::string bowline::adviseOnLimit(const CompileOptions &options, const CompileR
   return options.mode == CompileMode::Serve
              ? "; use a smaller --max-context, --max-batch or largest of --buckets, or --kv-dtype of fewer bits"
              : "; use a smaller --seq";
+}
+
+bool bowline::meetsLimit(const CompileOptions &options) {
+  const std::optional<uint64_t> bytes = arenaBytesWith(options);
+  return bytes && *bytes <= options.memoryLimit;
 }
 
 std::string bowline::describeExcess(uint64_t bytes, uint64_t limitBytes, const std::string &limit) {

@@ -18,6 +18,9 @@ namespace bowline {
 /// nothing is known that helps.
 std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result);
 
+/// Whether the options compile, and the arena of a rank is within their limit.
+bool meetsLimit(const CompileOptions &options);
+
 /// "1.1 MiB, more than --memory-limit 1MiB", and by how many bytes where both round to the same text. \p limit is what
 /// the user gave.
 std::string describeExcess(uint64_t bytes, uint64_t limitBytes, const std::string &limit);

@@ -12,6 +12,7 @@
 #include "frontends/hf/Import.h"
 #include "passes/Stages/Schedules/ScheduleTable.h"
 #include "runtime/plan/semantic_verifier.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -117,6 +118,11 @@ absl::Status StepSizeRules::check(const StepSizes &sizes, const StepFlags &flags
 
 absl::Status StepSizeRules::check(const StepSizes &sizes, const StepFlags &flags) const {
   return check(sizes, flags, /*advises=*/true);
+}
+
+absl::Status StepSizeRules::checkWithoutAdvice(const StepSizes &sizes) const {
+  absl::Status status = checkPositions(sizes);
+  return status.ok() ? check(sizes, {}, /*advises=*/false) : status;
 }
 
 int64_t StepSizeRules::longestBelow(int64_t seq) const {
@@ -247,16 +253,25 @@ std::optional<std::string> StepSizeRules::otherSchedule(const StepSizes &sizes) 
 
 std::string StepSizeRules::advise(const StepSizes &sizes, const StepFlags &flags) const {
   std::vector<std::string> ways;
-  if (std::vector<int64_t> counts = nearestMicrobatches(sizes); !counts.empty())
+  auto accepts = [&](int64_t batch, int64_t microbatches) {
+    return !isAccepted || isAccepted({batch, microbatches, sizes.seq});
+  };
+  std::vector<int64_t> counts = nearestMicrobatches(sizes), batches = nearestBatches(sizes);
+  const bool hasNearest = !counts.empty() || !batches.empty();
+  llvm::erase_if(counts, [&](int64_t count) { return !accepts(sizes.batch, count); });
+  llvm::erase_if(batches, [&](int64_t batch) { return !accepts(batch, sizes.microbatches); });
+  if (!counts.empty())
     ways.push_back(describeMicrobatches(absl::StrJoin(counts, " or "), flags));
-  if (std::vector<int64_t> batches = nearestBatches(sizes); !batches.empty())
+  if (!batches.empty())
     ways.push_back(absl::StrCat("--batch ", absl::StrJoin(batches, " or ")));
-  if (ways.empty() && sizes.batch > 0)
-    if (std::optional<StepSizes> pair = nearestPair(sizes))
+  if (!hasNearest && sizes.batch > 0)
+    if (std::optional<StepSizes> pair = nearestPair(sizes); pair && accepts(pair->batch, pair->microbatches))
       ways.push_back(absl::StrCat("--batch ", pair->batch, " with ",
                                   describeMicrobatches(absl::StrCat(pair->microbatches), flags)));
   if (std::optional<std::string> schedule = otherSchedule(sizes))
     ways.push_back(flags.isScheduleInFile ? absl::StrCat("the line 'schedule \"", *schedule, "\"'")
                                           : absl::StrCat("--schedule ", *schedule));
-  return ways.empty() ? "" : absl::StrCat("; use ", absl::StrJoin(ways, ", or "));
+  if (ways.empty())
+    return hasNearest && isAccepted ? "; those nearby that go together do not meet --memory-limit" : "";
+  return absl::StrCat("; use ", absl::StrJoin(ways, ", or "));
 }

@@ -13,6 +13,7 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,12 @@ public:
   /// \p maxPositions are those of the model, if they are known, and \p source is for messages about them.
   explicit StepSizeRules(Strategy strategy, std::optional<int64_t> maxPositions = std::nullopt,
                          std::string source = "as config.json says");
+
+  /// Advises sizes alone that \p accepts takes too, as a limit of memory.
+  void adviseOnly(std::function<bool(const StepSizes &)> accepts) { isAccepted = std::move(accepts); }
+
+  /// OK, or the first condition that fails, without advice.
+  absl::Status checkWithoutAdvice(const StepSizes &sizes) const;
 
   /// OK, or kInvalidArgument that says which condition fails and which sizes nearby meet all of them: another number of
   /// microbatches, another batch, or both.
@@ -77,6 +84,7 @@ private:
   std::optional<int64_t> maxPositions;
   std::string positionsSource;
   int64_t batchRanks = 1;
+  std::function<bool(const StepSizes &)> isAccepted;
 };
 
 } // namespace bowline

@@ -241,6 +241,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--min-lr", o.minLr, "cosine: learning rate at the end")->check(isFinite)->capture_default_str();
   app.add_option("--seed", o.seed, "Seed of initial values and data order")
       ->check(isWholeNumber)
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   std::vector<std::string> targets;
   for (const targets::Target *target : targets::AllTargets())

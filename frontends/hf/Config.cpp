@@ -16,6 +16,10 @@
 #include "runtime/base/gguf_model.h"
 #include "runtime/base/json.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 using namespace bowline;
 using namespace bowline::hf;
 using nlohmann::json;
@@ -102,6 +106,9 @@ static void refuseUnknownKeys(ConfigReader &reader, ModelConfig &config) {
       continue;
     if (!reader.has(key) || isPrivateKey(key) || (isNeutral(key, *reader.find(key)) && !contradicts(key)))
       leftOut.push_back(absl::StrCat("\"", key, "\""));
+    else if (const std::string nearest = reader.nearestAbsent(key); !nearest.empty())
+      reader.fail(key,
+                  absl::StrCat("is not a known key of model_type \"", family.name, "\"; is \"", nearest, "\" meant?"));
     else
       reader.fail(key, absl::StrCat("is not a known key of model_type \"", family.name,
                                     "\", so it may change the mathematics; remove it if it does not"));
@@ -140,11 +147,35 @@ absl::StatusOr<ModelConfig> hf::parseConfig(absl::string_view text, absl::string
   return interpret(document, fileName);
 }
 
+/// Refuses a path that is no directory with a config.json, but leads to one.
+static absl::Status checkDirectory(const std::string &directory) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_regular_file(directory, ignored))
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", directory, "' is a file; give the directory that has config.json",
+                     fs::exists(fs::path(directory).parent_path() / "config.json", ignored)
+                         ? absl::StrCat(", '", fs::path(directory).parent_path().string(), "',")
+                         : "",
+                     " or a file *.gguf or *.mlir"));
+  if (fs::exists(fs::path(directory) / "config.json", ignored))
+    return absl::OkStatus();
+  std::string found;
+  for (fs::directory_iterator entries(directory, ignored), end; !ignored && entries != end; entries.increment(ignored))
+    if (fs::exists(entries->path() / "config.json", ignored))
+      found = std::max(found, entries->path().string());
+  if (found.empty())
+    return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("'", directory, "' has no config.json, but '", found, "' in it has; give that directory"));
+}
+
 absl::StatusOr<ModelConfig> hf::readConfig(const std::string &directory) {
   if (IsGgufPath(directory)) {
     BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(directory));
     return interpret(model.config(), directory);
   }
+  BOWLINE_RETURN_IF_ERROR(checkDirectory(directory));
   std::string path = absl::StrCat(directory, "/config.json");
   BOWLINE_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path, kMaxConfigBytes));
   return interpret(document, path);

@@ -9,6 +9,7 @@
 #include "frontends/hf/ConfigReader.h"
 
 #include "absl/strings/str_join.h"
+#include "runtime/base/edit_distance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -170,6 +171,17 @@ void ConfigReader::require(absl::string_view key, absl::Span<const absl::string_
     return;
   fail(key, absl::StrCat("changes the mathematics in a way that is not supported; the only supported value",
                          supported.size() == 1 ? " is " : "s are ", alternatives(supported)));
+}
+
+std::string ConfigReader::nearestAbsent(absl::string_view key) const {
+  constexpr size_t kMostEdits = 2;
+  std::vector<std::string> absent;
+  for (const std::string &known : read)
+    if (!object.contains(known))
+      absent.push_back(known);
+  const std::string name(key);
+  const auto nearest = FindNearest(name, absent);
+  return nearest != absent.end() && EditDistance(name, *nearest) <= kMostEdits ? *nearest : "";
 }
 
 std::vector<std::string> ConfigReader::unread() const {

@@ -96,6 +96,9 @@ public:
   /// Keys that nobody read, in order.
   std::vector<std::string> unread() const;
 
+  /// The key that was looked for and is not there whose name is a few letters from \p key; empty without one.
+  std::string nearestAbsent(absl::string_view key) const;
+
   /// Keys whose values were taken and say what the model computes.
   const std::map<std::string, FunctionKey> &ofFunction() const { return function; }
 

@@ -37,6 +37,9 @@ constexpr Format kFormats[] = {
     {"\x89HDF\r\n\x1a\n", 0, "it is an HDF5 file: convert it to safetensors"},
     {"PAR1", 0, "it is a Parquet file: export its text, and make tokens of that with `bowline data`"},
     {"\x80\x02", 0, "it is a Python pickle, as older versions of torch.save write: convert it to safetensors"},
+    // Later versions of its protocol, whose first operation begins a frame.
+    {"\x80\x04\x95", 0, "it is a Python pickle: convert it to safetensors"},
+    {"\x80\x05\x95", 0, "it is a Python pickle: convert it to safetensors"},
     {"%PDF-", 0, "it is a PDF document"},
 };
 
@@ -81,6 +84,17 @@ absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes) {
   if (IsSafetensors(text)) return kSafetensorsFormat;
   if (IsLfsPointer(text)) return "it is a Git LFS pointer: run `git lfs pull` in the repository that has the file";
   return "";
+}
+
+std::string DescribeText(absl::Span<const uint8_t> bytes) {
+  constexpr size_t kLooksAt = 512, kShows = 60;
+  const absl::string_view text = AsCharacters(bytes.subspan(0, kLooksAt));
+  const auto is_text = [](char c) { return absl::ascii_isprint(c) || absl::ascii_isspace(c); };
+  if (text.empty() || !std::all_of(text.begin(), text.end(), is_text)) return "";
+  const absl::string_view begin = absl::StripAsciiWhitespace(text);
+  const absl::string_view line = begin.substr(0, std::min(begin.find_first_of("\r\n"), kShows));
+  return absl::StrCat("it is text, and begins with '", line,
+                      "': where that is the answer of a server, fetch the file again");
 }
 
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes) {

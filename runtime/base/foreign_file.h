@@ -18,6 +18,10 @@ inline constexpr absl::string_view kSafetensorsFormat = "it is a safetensors fil
 // knows best.
 absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes);
 
+// "it is text, and begins with '...': ..." where the first bytes of a file that should be binary are text, as of a
+// server's error that was saved in its place; otherwise empty.
+std::string DescribeText(absl::Span<const uint8_t> bytes);
+
 // Git LFS keeps large files apart, and leaves a text of three lines in their place in a clone that did not fetch them.
 // kInvalidArgument, naming `path`, where `bytes`, all of the file, are such a pointer.
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes);

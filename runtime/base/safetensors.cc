@@ -103,7 +103,7 @@ class TensorParser {
     if (end > data_bytes_) {
       return absl::DataLossError(absl::StrCat("'", path_, "': tensor '", tensor->name, "': ", range,
                                               " lie beyond the end of the file, which has ", data_bytes_,
-                                              " bytes of data; the file is truncated, fetch it again"));
+                                              " bytes of data; the file is truncated, get a whole copy of it"));
     }
     tensor->offset = data_begin_ + begin;
     return absl::OkStatus();
@@ -169,6 +169,10 @@ absl::Status SafetensorsFile::Parse() {
   const uint64_t file_size = bytes_.size();
   const absl::string_view format = ForeignFormatOf(bytes_);
   const bool is_foreign = !format.empty() && format != kSafetensorsFormat;
+  if (file_size == 0) return absl::DataLossError(absl::StrCat("'", path_, "' is empty; get a whole copy of it"));
+  if (const std::string text = DescribeText(bytes_); !text.empty() && !is_foreign) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path_, "' is no safetensors file; ", text));
+  }
   if (file_size < kLengthBytes) {
     return absl::DataLossError(absl::StrCat("'", path_, "' has ", file_size,
                                             " bytes; a safetensors file begins with an 8-byte header length; the file "
@@ -188,7 +192,7 @@ absl::Status SafetensorsFile::Parse() {
   }
   if (header_bytes > file_size - kLengthBytes) {
     return absl::DataLossError(absl::StrCat("'", path_, "': header length ", header_bytes, " runs beyond the file of ",
-                                            file_size, " bytes; the file is truncated, fetch it again"));
+                                            file_size, " bytes; the file is truncated, get a whole copy of it"));
   }
   const absl::string_view header(reinterpret_cast<const char*>(bytes_.data()) + kLengthBytes, header_bytes);
   if (header.empty() || header.front() != '{') {

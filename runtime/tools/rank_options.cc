@@ -24,9 +24,12 @@ std::string CheckRank(const std::string& text) {
   return absl::SimpleAtoi(text, &value) ? "" : text + " is not a whole number, as ranks and their count are";
 }
 
+constexpr double kMostSeconds = 365.0 * 24 * 3600;
+
 std::string CheckSeconds(const std::string& text) {
   double value = 0;
-  return absl::SimpleAtod(text, &value) && std::isfinite(value) && value > 0 ? "" : text + " is not a number above 0";
+  if (!absl::SimpleAtod(text, &value) || !std::isfinite(value) || value <= 0) return text + " is not a number above 0";
+  return value <= kMostSeconds ? "" : text + " is more than a year of seconds";
 }
 
 }  // namespace

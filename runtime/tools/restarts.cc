@@ -18,19 +18,20 @@
 namespace bowline {
 namespace {
 
-// The file that names the checkpoint that was saved last.
+// The checkpoint that was saved last.
 struct Latest {
-  std::string name;   // "step-00000020"; empty without a file
+  std::string name;   // "step-00000020"; empty where nothing was saved
   int64_t step = 0;   // of the name
   std::string stamp;  // another one after each save, also of the same step
 };
 
 Latest ReadLatest(const std::string& directory) {
-  const std::string path = absl::StrCat(directory, "/", kLatestFile);
   Latest latest;
+  latest.name = FirstLineOf(absl::StrCat(directory, "/", kLatestFile));
+  if (latest.name.empty()) return latest;
+  // Each save writes this file anew, and nothing else does.
   struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0) return latest;
-  latest.name = FirstLineOf(path);
+  ::stat(absl::StrCat(directory, "/", latest.name, "/", kStateFile).c_str(), &info);
   absl::string_view digits = latest.name;
   if (!absl::ConsumePrefix(&digits, "step-") || !absl::SimpleAtoi(digits, &latest.step)) latest.step = 0;
   latest.stamp = absl::StrCat(latest.name, " ", info.st_ino, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);

@@ -54,7 +54,11 @@ void Note(const RunOptions& options, absl::string_view text) {
   if (!options.quiet) absl::FPrintF(stderr, "bowline-run: note: %s\n", text);
 }
 
-void NoteUnused(const RunOptions& options, const LoadedWeights& weights) {
+void NoteWeights(const RunOptions& options, const LoadedWeights& weights) {
+  if (!weights.checkpoint.empty()) {
+    Note(options, absl::StrCat("'", weights.directory, "' has weights of its own, which were taken; for those of '",
+                               weights.checkpoint, "' give --weights ", weights.checkpoint));
+  }
   if (weights.unused.empty()) return;
   Note(options, absl::StrCat("the plan has no use for these weights: ", absl::StrJoin(weights.unused, ", ")));
 }
@@ -84,7 +88,7 @@ absl::Status SetStates(Session& session, const RunOptions& options) {
     BOWLINE_RETURN_IF_ERROR(session.Run(*init));
   }
   BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
-  NoteUnused(options, loaded);
+  NoteWeights(options, loaded);
   if (!options.quiet && session.rank() == 0 && loaded.external.in_place + loaded.external.copied > 0) {
     absl::FPrintF(stderr,
                   "bowline-run: note: weights: %d bytes are read in place from the mapped files, %d were copied\n",

@@ -86,7 +86,7 @@ bool ComputesNothing(const RunOptions& options);
 // Prints a note to stderr, unless the run is quiet.
 void Note(const RunOptions& options, absl::string_view text);
 // Notes what the plan has no use for.
-void NoteUnused(const RunOptions& options, const LoadedWeights& weights);
+void NoteWeights(const RunOptions& options, const LoadedWeights& weights);
 
 // Creates a session with the driver, links and other settings of the options.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);

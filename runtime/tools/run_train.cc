@@ -146,6 +146,11 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
                                  checkpoint->later(), "' is of a later step; to go on from that one, give --resume ",
                                  checkpoint->later()));
     }
+    if (!checkpoint->lost().empty()) {
+      Note(options,
+           absl::StrCat("'", options.resume, "/", kLatestFile, "' names ", checkpoint->lost(),
+                        ", which is not there; '", checkpoint->path(), "' has the highest step of those that are"));
+    }
     if (LacksConfig(trainer.session().plan(), checkpoint->path())) {
       Note(options, absl::StrCat("'", checkpoint->path(),
                                  "' has no config.json; that its model is the plan's was compared by the names and "
@@ -181,7 +186,7 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   BOWLINE_RETURN_IF_ERROR(loaded);
   if (!check.found().empty()) console.OnNote(absl::StrCat("the weights in '", options.weights, "': ", check.found()));
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
-  NoteUnused(options, weights);
+  NoteWeights(options, weights);
   if (!weights.config_differences.empty()) {
     Note(options, absl::StrCat("the weights' config.json describes another model: ",
                                absl::StrJoin(weights.config_differences, "; ")));
@@ -260,7 +265,7 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
     BOWLINE_ASSIGN_OR_RETURN(weights, LoadWeights(session, options.weights));
     return absl::OkStatus();
   }));
-  NoteUnused(options, weights);
+  NoteWeights(options, weights);
   BOWLINE_ASSIGN_OR_RETURN(const std::string run, NewRunId(agreement));
   BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, run, nullptr, agreement));
   const std::atomic<bool>& stop = CatchStopSignals();

@@ -40,14 +40,20 @@ absl::Status DescribeLatest(const std::string& path) {
                                                  kStepPrefix, "00000020; delete it to take the highest step"));
 }
 
-// The checkpoint names in the directory of a run, the one to prefer first.
-absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& directory) {
-  BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, CheckpointNames(directory));
+struct CheckpointList {
+  std::vector<std::string> names;  // the one to prefer first
+  std::string lost;                // the one that `latest` names, where it is not there
+};
+
+// The checkpoints in the directory of a run.
+absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& directory) {
+  CheckpointList list;
+  BOWLINE_ASSIGN_OR_RETURN(list.names, CheckpointNames(directory));
   const std::string latest_path = absl::StrCat(directory, "/", kLatestFile);
   std::error_code ignored;
   if (fs::is_directory(latest_path, ignored)) return DescribeLatest(latest_path);
   const absl::StatusOr<MappedFile> latest = MappedFile::Open(latest_path);
-  if (!latest.ok()) return absl::IsNotFound(latest.status()) ? names : absl::StatusOr<decltype(names)>(latest.status());
+  if (!latest.ok()) return absl::IsNotFound(latest.status()) ? absl::StatusOr<CheckpointList>(list) : latest.status();
   const auto bytes = latest->bytes();
   const absl::string_view name = absl::StripAsciiWhitespace(
       absl::string_view(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64)));
@@ -55,9 +61,38 @@ absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& dire
     return DescribeLatest(latest_path);
   }
   // A checkpoint that was deleted by hand gives way to the highest step.
-  const auto preferred = std::find(names.begin(), names.end(), name);
-  if (preferred != names.end()) std::rotate(names.begin(), preferred, preferred + 1);
-  return names;
+  const auto preferred = std::find(list.names.begin(), list.names.end(), name);
+  if (preferred == list.names.end()) {
+    list.lost = std::string(name);
+  } else {
+    std::rotate(list.names.begin(), preferred, preferred + 1);
+  }
+  return list;
+}
+
+// The last checkpoint before another one whose state can be read; empty without any.
+std::string CheckpointBefore(const std::string& checkpoint) {
+  const fs::path path(checkpoint);
+  const std::string name = path.filename().string();
+  const std::string directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  const absl::StatusOr<std::vector<std::string>> names = CheckpointNames(directory);
+  if (!names.ok()) return "";
+  for (const std::string& other : *names) {
+    if (!IsLaterStep(name, other)) continue;
+    const std::string found = absl::StrCat(directory, "/", other);
+    if (ReadTrainerState(absl::StrCat(found, "/", kStateFile)).ok()) return found;
+  }
+  return "";
+}
+
+// Adds to an error of the files of a checkpoint that it is damaged, and which one to take instead.
+absl::Status DescribeDamage(const std::string& checkpoint, const absl::Status& status) {
+  if (!absl::IsNotFound(status) && !absl::IsDataLoss(status) && !absl::IsInvalidArgument(status)) return status;
+  const std::string before = CheckpointBefore(checkpoint);
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; the checkpoint is damaged, and ",
+                   before.empty() ? "there is none before it" : absl::StrCat("the one before it is '", before, "'")));
 }
 
 absl::Status DeleteCheckpoint(const std::string& name) {
@@ -201,7 +236,8 @@ absl::StatusOr<std::vector<std::string>> CheckpointNames(const std::string& dire
 std::string CheckpointName(int64_t step) { return absl::StrFormat("%s%08d", kStepPrefix, step); }
 
 absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep, absl::string_view run) {
-  BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(directory));
+  BOWLINE_ASSIGN_OR_RETURN(const CheckpointList list, ListCheckpoints(directory));
+  std::vector<std::string> names = list.names;
   if (names.empty()) return absl::OkStatus();
   const std::string last = names.front();
   // Steps beyond are of an earlier run into the same directory.
@@ -223,29 +259,41 @@ absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep, ab
   return result;
 }
 
+absl::StatusOr<Checkpoint> Checkpoint::OpenOne(const std::string& directory) {
+  absl::StatusOr<TrainerState> state = ReadTrainerState(absl::StrCat(directory, "/", kStateFile));
+  if (!state.ok()) return DescribeDamage(directory, state.status());
+  return Checkpoint(directory, *std::move(state));
+}
+
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
-  const auto open_one = [](const std::string& directory) -> absl::StatusOr<Checkpoint> {
-    BOWLINE_ASSIGN_OR_RETURN(TrainerState state, ReadTrainerState(absl::StrCat(directory, "/", kStateFile)));
-    return Checkpoint(directory, std::move(state));
-  };
   // `path` itself may be a checkpoint whose replacement was cut short.
   BOWLINE_ASSIGN_OR_RETURN(const std::string directory, ResolveDirectory(std::string(absl::StripSuffix(path, "/"))));
   std::error_code ignored;
-  if (fs::exists(absl::StrCat(directory, "/", kStateFile), ignored)) return open_one(directory);
-  BOWLINE_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(directory));
-  if (names.empty()) {
-    return absl::NotFoundError(absl::StrCat("'", path, "' holds no checkpoint: neither ", kStateFile, " nor a ",
+  return fs::exists(absl::StrCat(directory, "/", kStateFile), ignored) ? OpenOne(directory) : OpenLatest(directory);
+}
+
+absl::StatusOr<Checkpoint> Checkpoint::OpenLatest(const std::string& directory) {
+  BOWLINE_ASSIGN_OR_RETURN(const CheckpointList list, ListCheckpoints(directory));
+  if (list.names.empty()) {
+    return absl::NotFoundError(absl::StrCat("'", directory, "' holds no checkpoint: neither ", kStateFile, " nor a ",
                                             kStepPrefix, "... directory; give the directory that --save wrote to"));
   }
-  BOWLINE_ASSIGN_OR_RETURN(const std::string newest, ResolveDirectory(absl::StrCat(directory, "/", names.front())));
-  BOWLINE_ASSIGN_OR_RETURN(Checkpoint checkpoint, open_one(newest));
-  const std::string& highest = *std::min_element(names.begin(), names.end(), IsLaterStep);
-  if (IsLaterStep(highest, names.front())) checkpoint.later_ = absl::StrCat(directory, "/", highest);
+  const std::string& first = list.names.front();
+  BOWLINE_ASSIGN_OR_RETURN(const std::string newest, ResolveDirectory(absl::StrCat(directory, "/", first)));
+  BOWLINE_ASSIGN_OR_RETURN(Checkpoint checkpoint, OpenOne(newest));
+  const std::string& highest = *std::min_element(list.names.begin(), list.names.end(), IsLaterStep);
+  if (IsLaterStep(highest, first)) checkpoint.later_ = absl::StrCat(directory, "/", highest);
+  checkpoint.lost_ = list.lost;
   return checkpoint;
 }
 
 absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,
                               absl::FunctionRef<absl::Status()> begin, FiniteCheck* check) const {
+  return DescribeDamage(path_, LoadFiles(tensors, self, begin, check));
+}
+
+absl::Status Checkpoint::LoadFiles(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,
+                                   absl::FunctionRef<absl::Status()> begin, FiniteCheck* check) const {
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> parameters,
                            OpenStoredTensors(path_, CheckpointRole::kParameter));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> optimizer,

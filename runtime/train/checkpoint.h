@@ -85,13 +85,18 @@ class Checkpoint {
  public:
   // `path`: the directory of a run (its latest checkpoint is taken) or of one checkpoint. Errors name the file:
   // kNotFound when there is no checkpoint, kInvalidArgument or kDataLoss when its files are damaged.
+  // Those of a damaged one name the checkpoint before it.
   static absl::StatusOr<Checkpoint> Open(const std::string& path);
+  // The same where `path` is the directory of a run.
+  static absl::StatusOr<Checkpoint> OpenLatest(const std::string& path);
 
   const std::string& path() const { return path_; }
   const TrainerState& state() const { return state_; }
   // A checkpoint of a later step that the directory of the run has, though its file `latest` names this one: the path,
   // or empty. It may be one that was saved while `latest` could not be written, or of a run that went back.
   const std::string& later() const { return later_; }
+  // The checkpoint that the file `latest` of the run's directory names, where it is not there: the name, or empty.
+  const std::string& lost() const { return lost_; }
 
   // Reads this rank's shards of all `tensors`, which are those of a plan, into their memory, whatever ranks saved them;
   // padding becomes zero. Returns, before any memory is touched, kFailedPrecondition when a tensor is missing from the
@@ -107,9 +112,14 @@ class Checkpoint {
  private:
   Checkpoint(std::string path, TrainerState state) : path_(std::move(path)), state_(std::move(state)) {}
 
+  static absl::StatusOr<Checkpoint> OpenOne(const std::string& directory);
+  absl::Status LoadFiles(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,
+                         absl::FunctionRef<absl::Status()> begin, FiniteCheck* check) const;
+
   std::string path_;
   TrainerState state_;
   std::string later_;
+  std::string lost_;
 };
 
 }  // namespace bowline

@@ -229,8 +229,24 @@ std::optional<ElementType> ConsumeRawPrefix(absl::string_view* path) {
   return std::nullopt;
 }
 
+// Explains a name before a colon that stands for nothing, where the rest of the path is a file.
+absl::Status ExplainPrefix(const std::string& path, const absl::Status& status) {
+  const size_t colon = path.find(':');
+  std::error_code ignored;
+  if (!absl::IsNotFound(status) || colon == std::string::npos) return status;
+  absl::string_view rest = absl::string_view(path).substr(colon + 1);
+  ConsumeRawPrefix(&rest);
+  if (!std::filesystem::exists(std::string(rest), ignored)) return status;
+  return absl::InvalidArgumentError(absl::StrCat("'", path, "': '", path.substr(0, colon),
+                                                 "' is neither u16 or u32, the types of raw tokens, nor a weight, "
+                                                 "which is a number as in 0.7:FILE"));
+}
+
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenRaw(const std::string& path, ElementType type,
                                                       DatasetOptions options) {
+  if (path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", NameOf(type), ":' names no file; give it behind the colon"));
+  }
   BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   BOWLINE_ASSIGN_OR_RETURN(const TokenArray array, ParseRawTokens(file.bytes(), type, path));
   auto dataset = std::make_unique<ArrayTokenDataset>(array, path, options);
@@ -324,7 +340,9 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string
     BOWLINE_ASSIGN_OR_RETURN(const bool is_stem, IsMegatronIndex(absl::StrCat(path, ".idx")));
     if (is_stem) return OpenMegatron(path, options);
   }
-  BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  absl::StatusOr<MappedFile> opened = MappedFile::Open(path);
+  if (!opened.ok()) return ExplainPrefix(path, opened.status());
+  MappedFile file = *std::move(opened);
   const absl::Span<const uint8_t> bytes = file.bytes();
   if (LooksLikeMegatronIndex(bytes)) {
     absl::string_view stem = path;

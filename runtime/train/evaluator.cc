@@ -15,9 +15,10 @@ absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset
                            Sampler::Create(dataset, ports.sequence(), DataOrder::kSequential, /*seed=*/0));
   const int64_t available = (sampler.samples() - 1) / ports.batch() + 1;
   if (available < batches) {
-    return absl::InvalidArgumentError(absl::StrCat("'", dataset->path(), "' has ", sampler.samples(), " samples of ",
-                                                   ports.sequence(), " tokens; evaluating ", batches, " batch(es) of ",
-                                                   ports.batch(), " needs more: give a longer file or fewer batches"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", dataset->path(), "' has ", sampler.samples(), sampler.samples() == 1 ? " sample of " : " samples of ",
+        ports.sequence(), " tokens; evaluating ", batches, batches == 1 ? " batch of " : " batches of ", ports.batch(),
+        " needs more: give a longer file or fewer batches"));
   }
   const int64_t samples = batches > 0 && batches < available ? batches * ports.batch() : sampler.samples();
   Evaluator evaluator(session, std::move(ports), std::move(sampler));

@@ -70,6 +70,16 @@ absl::Status TrySave(const std::string& path, const std::string& run) {
   return WriteFileAtomically(latest, *content);
 }
 
+// A checkpoint inside of a checkpoint would be looked for by nobody, and be deleted with it.
+absl::Status RefuseCheckpoint(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(absl::StrCat(path, "/", kStateFile), ignored)) return absl::OkStatus();
+  const fs::path whole = fs::weakly_canonical(path, ignored);
+  return absl::FailedPreconditionError(
+      absl::StrCat("--save: '", path, "' is a checkpoint, and checkpoints do not lie in each other; give --save ",
+                   whole.parent_path().string(), ", the directory of its run, or another one"));
+}
+
 }  // namespace
 
 SaveDirectory::~SaveDirectory() {
@@ -163,6 +173,7 @@ absl::Status SaveDirectory::Make(const std::string& path, const Run& run) {
   run_ = run;
   std::error_code ignored;
   const bool is_new = !fs::exists(path, ignored);
+  BOWLINE_RETURN_IF_ERROR(RefuseCheckpoint(path));
   BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
   BOWLINE_RETURN_IF_ERROR(Lock(run.patience));
   is_new_ = is_new;

@@ -162,6 +162,10 @@ absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::stri
     }
     return std::make_unique<TensorsOfRanks>(checkpoint, role, std::move(index), *std::move(state));
   }
+  if (const std::string part = ShardFileName(role, 0); Exists(checkpoint, part)) {
+    return absl::NotFoundError(absl::StrCat("'", checkpoint, "' has '", part, "' of a rank, but no ", kShardIndexFile,
+                                            ", which says what ranks hold"));
+  }
   BOWLINE_ASSIGN_OR_RETURN(SafetensorsFile file,
                            SafetensorsFile::Open(absl::StrCat(checkpoint, "/", WholeFileName(role))));
   if (state.has_value()) {

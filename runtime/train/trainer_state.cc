@@ -67,8 +67,7 @@ std::string TrainerStateToJson(const TrainerState& state) {
 absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
   BOWLINE_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, /*max_bytes=*/1 << 20));
   const auto error = [&](absl::string_view key, absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", path, "': \"", key, "\" ", what, "; the checkpoint is damaged, resume from another"));
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "': \"", key, "\" ", what));
   };
   const auto read_count = [&](const char* key, auto* value) -> absl::Status {
     const auto found = object.find(key);

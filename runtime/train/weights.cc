@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/convert_elements.h"
 #include "runtime/base/gguf_model.h"
 #include "runtime/base/safetensors.h"
@@ -31,15 +32,29 @@ namespace {
 // Beyond it a list of wrong tensors says no more than its length.
 constexpr size_t kMaxNamed = 50;
 
-// A directory of checkpoints has weights one level further down. A checkpoint that is there and cannot be opened is an
-// error.
-absl::StatusOr<std::string> ResolveWeights(const std::string& directory) {
-  if (IsGgufPath(directory)) return directory;
+// Whether a GGUF file or directory has weights itself.
+bool HasWeights(const std::string& directory) {
+  if (IsGgufPath(directory)) return true;
   std::error_code ignored;
   for (const absl::string_view name :
        std::initializer_list<absl::string_view>{"model.safetensors", "model.safetensors.index.json", kShardIndexFile}) {
-    if (std::filesystem::exists(absl::StrCat(directory, "/", name), ignored)) return directory;
+    if (std::filesystem::exists(absl::StrCat(directory, "/", name), ignored)) return true;
   }
+  return false;
+}
+
+// The latest checkpoint of a directory that has weights itself, as that of a model into which a run saved; empty
+// without any.
+std::string CheckpointBeside(const std::string& directory) {
+  if (!HasWeights(directory)) return "";
+  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::OpenLatest(std::string(absl::StripSuffix(directory, "/")));
+  return checkpoint.ok() ? checkpoint->path() : "";
+}
+
+// A directory of checkpoints has weights one level further down. A checkpoint that is there and cannot be opened is an
+// error.
+absl::StatusOr<std::string> ResolveWeights(const std::string& directory) {
+  if (HasWeights(directory)) return directory;
   const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(directory);
   if (checkpoint.ok()) return checkpoint->path();
   const absl::StatusOr<std::vector<std::string>> names = CheckpointNames(directory);
@@ -99,6 +114,7 @@ struct Match {
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& given, OtherConfig other_config) {
   LoadedWeights result;
   BOWLINE_ASSIGN_OR_RETURN(result.directory, ResolveWeights(given));
+  result.checkpoint = CheckpointBeside(given);
   BOWLINE_ASSIGN_OR_RETURN(const std::shared_ptr<StoredTensors> weights, OpenWeightTensors(result.directory));
   const RankInMesh self = RankOf(session);
   const std::vector<CheckpointTensor> targets = StateTensors(session);

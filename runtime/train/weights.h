@@ -22,6 +22,7 @@ struct LoadedWeights {
   ExternalBytes external;           // the bytes of parameters in memory space External
   std::vector<std::string> unused;  // tensors on disk that the plan has no use for
   std::vector<std::string> config_differences;
+  std::string checkpoint;  // the latest of those beside weights in the directory, which were taken; empty without any
 };
 
 // Fills the shards of the session's rank of every parameter of the plan from a Hugging Face directory:

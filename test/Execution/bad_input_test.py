@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import struct
 
 import tools
@@ -77,6 +78,14 @@ class BadInput(tools.ToolTest):
                           self.model("heads", json.dumps({**no_head_dim, "num_attention_heads": 7})))
         self.refuse_model("rope_scaling", self.model("rope", {"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}))
         self.refuse_model("hidden_size", self.model("text", {"hidden_size": "wide"}))
+        letters = json.loads(text)
+        letters["rms_norm_esp"] = letters.pop("rms_norm_eps")
+        self.refuse_model(('rms_norm_esp', 'is "rms_norm_eps" meant?'), self.model("letters", json.dumps(letters)))
+        self.refuse_model(("config.json' is a file; give the directory that has config.json", f"'{tools.MODELS / MODEL}'"),
+                          tools.MODELS / MODEL / "config.json")
+        (self.folder / "around" / "step-2").mkdir(parents=True)
+        shutil.copytree(tools.MODELS / MODEL, self.folder / "around" / "step-4")
+        self.refuse_model(("around' has no config.json, but", "around/step-4' in it has"), self.folder / "around")
 
     def test_weights(self):
         whole = WEIGHTS.read_bytes()
@@ -125,6 +134,10 @@ class BadInput(tools.ToolTest):
         self.refuse("512MiB", compile_, model, *sizes, "--memory-limit", "much", *out)
         self.refuse(("--memory-limit 64KiB", "largest buffers", "model.embed_tokens.weight"), compile_, model, *sizes,
                     "--memory-limit", "64KiB", *out)
+        # Sizes that the limit does not let through are not advised.
+        refused = ("--batch 3 must be a multiple of 18", "; use --microbatches 1\n")
+        self.refuse(refused, compile_, model, "--batch", 3, "--seq", 16, "--mesh", "fsdp=3", "--microbatches", 6,
+                    "--memory-limit", "700KiB", *out)
         self.refuse("none/x.plan", compile_, model, *sizes, "-o", self.folder / "none" / "x.plan")
         self.refuse("/proc/x.plan", compile_, model, *sizes, "-o", "/proc/x.plan")
         self.refuse("--compile-from", compile_, model, *sizes, "--compile-from", "train", *out)
@@ -181,6 +194,7 @@ class BadInput(tools.ToolTest):
             for value in (huge, "1.5", "nan"):
                 self.refuse((flag, "whole number of 64 bits"), *flags, f"{flag}={value}")
             self.refuse((flag, "missing"), *flags, f"{flag}=")
+        self.refuse(("--seed", "-1"), *flags, "--seed=-1")
         for flag in ("--batch", "--seq"):
             self.refuse((flag, "whole number of 64 bits"), *flags[:2], f"{flag}={huge}", *flags[-2:])
         schedule = ["--lr-schedule", "cosine", "--decay-steps", 9]
@@ -425,6 +439,12 @@ class BadInput(tools.ToolTest):
         refuse(("3 stages", "has 2 layers", "nearest valid number of ranks along \"pp\" is 2"), "--mesh", "pp=3")
         refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "interleaved:2")
         refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "breadth_first:2")
+        # Both mistakes are told: what is advised for one alone would be refused for the other.
+        refuse(("4 stages are asked for", 'use schedule "1f1b"; and then --batch 6 must be a multiple of the 4 microbatches'),
+               "--mesh", "pp=2", "--microbatches", 4, "--schedule", "interleaved:2")
+        self.refuse(("4 stages are asked for", "; and then --seq 32: the model has 29 positions"), "bowline-compile",
+                    tools.MODELS / "gpt2-tiny", "--batch", 4, "--seq", 32, "--mesh", "pp=2", "--schedule", "zb_v", "-o",
+                    self.folder / "x.plan")
         refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
         refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
         refuse(("--schedule 1f1b: ", "needs stages", '"pp" of 2'), "--mesh", "dp=2", "--schedule", "1f1b")
@@ -565,6 +585,10 @@ graph.entry generate @g [@f] repeat [1]
                         self.folder / "m.jsonl", "--save", self.folder / "s")
         run = ["bowline-run", plan, "--data", tools.TOKENS]
         self.refuse("none.bin", "bowline-run", plan, "--data", self.folder / "none.bin", "--steps", 2)
+        for prefix in ("u8:", "uint16:", "70%:u16:", "0,5:"):
+            self.refuse(f"'{prefix.split(':')[0]}' is neither u16 or u32", "bowline-run", plan, "--data",
+                        f"{prefix}{tools.TOKENS}", "--steps", 2)
+        self.refuse("'u16:' names no file", "bowline-run", plan, "--data", "u16:", "--steps", 2)
         self.refuse("--steps", *run, "--steps", 0)
         self.refuse("--steps", *run)
         self.refuse("--metrics", *run, "--steps", 2, "--metrics")
@@ -577,6 +601,7 @@ graph.entry generate @g [@f] repeat [1]
         run = ["bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--metrics", self.folder / "m.jsonl"]
         for flag, values, says in (
                 ("--timeout", ("0", "-3", "x", "nan", "inf"), "is not a number above 0"),
+                ("--timeout", ("1e300",), "is more than a year of seconds"),
                 ("--rendezvous-timeout", ("0", "-1", "soon", "nan"), "is not a number above 0"),
                 ("--nproc", ("-1", "1.5", "99999999999"), "is not a number of processes from 1 on"),
                 ("--rank", ("x", "0.5", "99999999999"), "is not a whole number"),

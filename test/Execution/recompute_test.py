@@ -28,7 +28,7 @@ class Recompute(tools.ToolTest):
     def compile(self, model, *flags, threads=1, exit_code=0):
         """(path of the plan, its arena in bytes, added arithmetic in percent); or the message where it fails."""
         plan = self.folder / "x.plan"
-        shape = SHAPE[2:] if "--batch" in flags else SHAPE
+        shape = [word for at in (0, 2) if SHAPE[at] not in flags for word in SHAPE[at:at + 2]]
         done = tools.start("bowline-compile", self.deep(model), *shape, "--threads", threads, *flags, "-o", plan)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, exit_code, text)
@@ -157,8 +157,8 @@ class Recompute(tools.ToolTest):
         for flags, ranks in ((("--mesh", "dp=2"), " times as many ranks"), ((), " ranks")):
             text = self.compile("llama-tiny", *flags, "--memory-limit", "10KiB", exit_code=1)
             found = re.search(r"; parameters and states of the optimizer alone take ([0-9.]+) ([KM])iB(?: on a rank)?, whatever the sizes of a "
-                              r"step, and ([0-9.]+) ([KM])iB with gradients and activations of the smallest step: divide them over at "
-                              rf"least ([0-9]+){ranks} by --mesh with an axis tp or pp, or fsdp with --zero 3\n", text)
+                              r"step, and ([0-9.]+) ([KM])iB with gradients and activations of the smallest step: at least "
+                              rf"([0-9]+){ranks} are needed to hold them, along an axis tp or pp of --mesh, or fsdp with --zero 3\n", text)
             self.assertIsNotNone(found, text)
             unit = {"K": 1, "M": 1024}
             kib, smallest, least_ranks = float(found[1]) * unit[found[2]], float(found[3]) * unit[found[4]], int(found[5])
@@ -169,7 +169,7 @@ class Recompute(tools.ToolTest):
             self.assertNotIn("--batch", text)
         # Recomputation may make the rest of the smallest step less, so that only the model counts.
         text = self.compile("llama-tiny", "--batch", 1, "--memory-limit", "10KiB", exit_code=1)
-        self.assertRegex(text, rf"alone take {found[1]} {found[2]}iB, whatever the sizes of a step: divide them over at least ")
+        self.assertRegex(text, rf"alone take {found[1]} {found[2]}iB, whatever the sizes of a step: at least [0-9]+ ranks are needed")
         self.assertLess(10 * (int(re.search("at least ([0-9]+) ", text)[1]) - 1), kib + 0.05 * unit[found[2]])
     def test_advice_about_a_limit_is_true(self):
         _, most, _ = self.compile("llama-tiny")
@@ -184,15 +184,25 @@ class Recompute(tools.ToolTest):
                 self.assertIn(f"({most} bytes), more than --memory-limit {limit} ({limit} bytes)" if limit == most - 1
                               else f"more than --memory-limit {limit};", text)
                 advice = re.search(r"; use (.*), with which it needs at most ", text)
-                if advice is None:
-                    self.assertGreater(smallest, limit, text)
-                    self.assertRegex(text, "; with --.* it still needs .* are parameters and states of the optimizer: divide ")
-                    continue
+                if limit >= smallest:
+                    self.assertNotIn("--seq", text)
+                self.assertIsNotNone(advice, text)
                 flags = advice[1].replace(",", "").replace(" and ", " ").split()
                 kinds.update(flag for flag in flags if flag.startswith("--"))
                 _, arena, _ = self.compile("llama-tiny", "--memory-limit", limit, *flags)
                 self.assertLessEqual(arena, limit, text)
-        self.assertEqual({"--recompute", "--microbatches", "--batch"}, kinds)
+        self.assertEqual({"--recompute", "--microbatches", "--batch", "--seq"}, kinds)
+        # Where no sequence is short enough, ranks divide the model.
+        text = self.compile("llama-tiny", "--memory-limit", "1000KiB", exit_code=1)
+        advice = re.search(": divide them by (--mesh .*), with which a rank needs at most ", text)
+        self.assertIsNotNone(advice, text)
+        self.assertNotIn("--seq", text)
+        flags = advice[1].replace(",", "").replace(" and ", " ").split()
+        _, arena, _ = self.compile("llama-tiny", "--memory-limit", "1000KiB", *flags)
+        self.assertLessEqual(arena, 1000 << 10)
+        # A number without a unit.
+        self.assertIn("without a unit is in bytes: give one, as in --memory-limit 80GiB",
+                      self.compile("llama-tiny", "--memory-limit", "80", exit_code=1))
         # One sequence cannot become fewer.
         text = self.compile("llama-tiny", "--batch", 1, "--memory-limit", smallest - 1, exit_code=1)
         self.assertNotIn("--batch", text)

@@ -67,7 +67,7 @@ class ServePlans(tools.ToolTest):
             self.assertGreater(arena_and_blocks("more", "--kv-blocks", str(blocks + 1), *mesh)[0], limit)
         # No more than the sequences of a step may need, of six blocks each.
         self.assertEqual(arena_and_blocks("all", "--memory-limit", "1GiB")[1], 64 * 6)
-        for limit, advice in (("1000", "; weights alone take 162.7 KiB, whatever the sizes of a step: divide them over at least 167 "
+        for limit, advice in (("10000", "; weights alone take 162.7 KiB, whatever the sizes of a step: divide them over at least 17 "
                                        "ranks by --mesh with an axis tp"),
                               ("170000", "; use a smaller --max-context")):
             done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *sizes, "--memory-limit", limit, "-o",

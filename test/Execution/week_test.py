@@ -156,11 +156,11 @@ class Week(tools.ToolTest):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{flag} has an empty value; give one, or leave it out", done.stderr.decode())
 
-    def small_disk(self):
-        """A folder on a disk of 40 KiB; the file `fill` takes part of it."""
+    def small_disk(self, size="40k"):
+        """A folder on a small disk; the file `fill` takes part of it."""
         folder = self.folder / "disk"
         folder.mkdir()
-        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "none", folder], capture_output=True)
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], capture_output=True)
         if made.returncode != 0:
             self.skipTest("this user may mount nothing")
         self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
@@ -200,6 +200,12 @@ class Week(tools.ToolTest):
         (disk / "fill").unlink()
         self.run_plan(self.plan("--mesh", "dp=2"), "--resume", self.save, steps=last, says="nothing to do")
         self.assertEqual(self.steps_of(), list(range(1, last + 1)))
+
+    def test_restarts_give_up_where_no_start_gets_further(self):
+        self.save = self.small_disk("1500k") / "s"  # two checkpoints
+        text = self.run_plan(self.plan(), "--save-every", 1, "--quiet", "--restarts", 2, steps=1000, code=3,
+                             says="given up after 3 failures in a row without progress")
+        self.assertEqual(len(re.findall("restart [0-9] of 2, from ", text)), 2, text)
 
     def test_steps_that_the_metrics_lack_are_named(self):
         self.run_plan(self.plan(), steps=2)
@@ -425,6 +431,61 @@ class Week(tools.ToolTest):
                     child.kill()
             shutil.rmtree(self.save)
 
+    def test_a_checkpoint_is_no_directory_to_save_into(self):
+        self.run_plan(self.plan(), steps=2)
+        self.run_plan(self.plan(), "--resume", self.save / "step-00000002", "--save", self.save / "step-00000002",
+                      save=False, code=1, says=f"is a checkpoint, and checkpoints do not lie in each other; give --save {self.save},")
+        self.assertEqual(sorted(path.name for path in self.save.glob("step-*/*")),
+                         ["config.json", "model.safetensors", "optimizer.safetensors", "trainer_state.json"])
+
+    def test_weights_beside_checkpoints_are_told_apart(self):
+        self.save = self.folder / "model"
+        shutil.copytree(tools.MODELS / MODEL, self.save)
+        self.run_plan(self.plan(), "--weights", self.save, steps=2)
+        text = self.run_plan(self.plan(), "--weights", self.save, save=False, steps=1)
+        self.assertIn(f"note: '{self.save}' has weights of its own, which were taken; for those of "
+                      f"'{self.save}/step-00000002' give --weights {self.save}/step-00000002", text)
+        self.assertNotIn("weights of its own", self.run_plan(self.plan(), "--weights", self.save / "step-00000002",
+                                                             save=False, steps=1))
+
+    def test_a_damaged_checkpoint_names_the_one_before_it(self):
+        def cut(name, size):
+            def change(folder):
+                (folder / name).write_bytes((folder / name).read_bytes()[:size])
+            return change
+
+        damages = (((cut("model.safetensors", -100)), "the file is truncated, get a whole copy of it"),
+                   (cut("optimizer.safetensors", 100), "the file is truncated, get a whole copy of it"),
+                   (cut("trainer_state.json", 50), "not valid JSON"),
+                   (lambda folder: (folder / "optimizer.safetensors").unlink(), "cannot open"),
+                   (lambda folder: (folder / "trainer_state.json").unlink(), "cannot open"))
+        self.run_plan(self.plan(), "--save-every", 2, steps=4)
+        for damage, message in damages:
+            before = self.folder / "before"
+            shutil.copytree(self.save, before)
+            damage(self.save / "step-00000004")
+            text = self.run_plan(self.plan(), "--resume", self.save, code=1, says=message)
+            self.assertIn(f"; the checkpoint is damaged, and the one before it is '{self.save}/step-00000002'", text)
+            shutil.rmtree(self.save)
+            before.rename(self.save)
+        # Of several ranks.
+        folder, self.save = self.save, self.folder / "ranks"
+        self.run_plan(self.plan("--mesh", "dp=2"), steps=2)
+        (self.save / "step-00000002" / "shards.json").unlink()
+        self.run_plan(self.plan("--mesh", "dp=2"), "--resume", self.save, code=1,
+                      says="has 'parameters.rank-00000.safetensors' of a rank, but no shards.json")
+        self.save = folder
+        shutil.rmtree(self.save / "step-00000002")
+        cut("model.safetensors", -100)(self.save / "step-00000004")
+        self.run_plan(self.plan(), "--resume", self.save, code=1, says="is damaged, and there is none before it")
+
+    def test_a_latest_checkpoint_that_is_gone_is_named(self):
+        self.run_plan(self.plan(), "--save-every", 2, steps=4)
+        shutil.rmtree(self.save / "step-00000004")
+        self.run_plan(self.plan(), "--resume", self.save, steps=3,
+                      says=f"note: '{self.save}/latest' names step-00000004, which is not there; '{self.save}/step-00000002' has "
+                           "the highest step of those that are")
+
     def test_keep_deletes_checkpoints_of_its_own_run_alone(self):
         self.run_plan(self.plan(), "--save-every", 1, steps=2)
         shutil.copytree(self.save / "step-00000001", self.folder / "other")
@@ -505,6 +566,13 @@ class Week(tools.ToolTest):
             self.run_plan(plan, "--weights", self.save, save=False, code=1, says="trainer_state.json' is a Git LFS pointer")
         model = self.folder / "model"
         model.mkdir()
+        # A server's answer, or another file, in the place of the weights.
+        for content, message in ((b'{"error":"Invalid username or password."}', "it is text, and begins with '{\"error\":"),
+                                 (b"Entry not found", "it is text, and begins with 'Entry not found'"),
+                                 (b"\x80\x04\x95\xb0\x0f\0\0\0\0\0\0\0}q\0.", "it is a Python pickle"), (b"", "is empty")):
+            (model / "model.safetensors").write_bytes(content)
+            self.run_plan(self.plan(), "--weights", model, save=False, code=1, says=message)
+        (model / "model.safetensors").unlink()
         (model / "pytorch_model.bin").write_bytes(b"PK\3\4")
         self.run_plan(self.plan(), "--weights", model, save=False, code=1,
                       says="holds pytorch_model.bin and no model.safetensors; weights that torch.save wrote are not read")

@@ -188,7 +188,7 @@ std::optional<TensorParallel::Sharding> TensorParallel::shardParts(graph::ParamO
 InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const {
   InFlightDiagnostic diagnostic = mlir::emitError(param.getLoc());
   diagnostic << "'" << param.getName() << "' has " << keyHeads << " heads: the " << ranks << " ranks along \"" << axis
-             << "\" neither divide them nor share each of them evenly; valid numbers of ranks are ";
+             << "\" neither divide them nor share each of them evenly; numbers of ranks that do are ";
   SmallVector<int64_t> valid;
   for (int64_t size = 1; size <= std::min(heads, dist::MeshOp::kMaxRanks); ++size)
     if (heads % size == 0 && (keyHeads % size == 0 || size % keyHeads == 0) && allows(size))

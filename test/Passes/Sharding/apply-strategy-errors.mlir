@@ -40,7 +40,7 @@ dist.strategy @key_heads {
   mesh @mesh ["tp"] [6]
 }
 graph.param @layers.0.attn.wq : tensor<24x8xf32> init(#graph.fill<0.0>) key("wq") role(column)
-// expected-error @+1 {{'layers.0.attn.wk' has 4 heads: the 6 ranks along "tp" neither divide them nor share each of them evenly; valid numbers of ranks are 1, 2, 4, 12}}
+// expected-error @+1 {{'layers.0.attn.wk' has 4 heads: the 6 ranks along "tp" neither divide them nor share each of them evenly; numbers of ranks that do are 1, 2, 4, 12}}
 graph.param @layers.0.attn.wk : tensor<8x8xf32> init(#graph.fill<0.0>) key("wk") role(keys shared 3)
 graph.func loss @loss(%x: tensor<2x8xf32>) -> (tensor<2x12x2xf32>, tensor<2x4x2xf32>) {
   %wq = graph.read @layers.0.attn.wq : tensor<24x8xf32>
