@@ -121,6 +121,9 @@ const Unsound kUnsound[] = {
        LaunchAt(p, 1, 1, 3).operands[2] = fbs::Operand(kDoubled, 0);
      },
      {"the proof of aliasing fails", "without a declared in-place pair on equal bytes"}},
+    {"InPlaceWithAnotherArgument",  // of an addition whose result may be its second operand
+     [](P& p) { p.buffers[kDoubled]->offset = p.buffers[kProduct]->offset; },
+     {"the proof of aliasing fails", "command 2, launch of 'fixture_add'", "operand 0 (buffer 6 'product', bytes"}},
     {"TwoWritesOverlap",
      [](P& p) {
        p.buffers[kWorkspace]->offset = p.buffers[kProduct]->offset;
