@@ -112,7 +112,8 @@ private:
     for (const char *recompute : {"", "full", "auto"}) {
       const bool isWorthIt =
           *recompute == '\0' ? choice.changesSizes() : options.from < Phase::Fuse && result.recompute != recompute;
-      if (!isWorthIt || (llvm::StringRef(recompute) == "auto" && !found))
+      const bool isAuto = llvm::StringRef(recompute) == "auto";
+      if (!isWorthIt || (isAuto && (!found || !choice.mesh.empty())))
         continue;
       choice.recompute = recompute;
       if (!compile(choice))
@@ -171,8 +172,8 @@ private:
   /// The first mesh of at least \p ranks, along which something grows to the next powers of two, with which a rank
   /// meets the limit. Every try is a compilation.
   std::optional<Choice> findMesh(int64_t ranks) {
-    constexpr int64_t kMost = 1024;
-    constexpr int kTries = 3;
+    constexpr int64_t kMost = 64;
+    constexpr int kTries = 2;
     if (hasRanks() || options.from != Phase::Input || !options.strategyFile.empty())
       return std::nullopt;
     for (int tries = 0; tries < kTries && ranks <= kMost; ++tries) {
@@ -200,7 +201,7 @@ private:
     for (choice.seq = options.seq / 2; choice.seq > 1; choice.seq /= 2)
       if (compile(choice))
         return choice;
-    return shortest;
+    return Choice(shortest);
   }
 
   std::string describeModel() {
