@@ -32,7 +32,6 @@ class CheckProseTest(unittest.TestCase):
         self.addCleanup(self.scratch.cleanup)
         self.root = pathlib.Path(self.scratch.name).resolve()
         self.write("docs/page.md", GOOD)
-        self.write("docs/decisions/0001-page.md", "What was decided.\n")
         self.write("build/README.md", "What was built.\n")
         self.write("CHANGELOG.md", "What changed.\n")
 
