@@ -2,7 +2,7 @@
 
 #include "checker/CommunicationOrder.h"
 
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "checker/StreamOrder.h"
 #include "runtime/plan/matching.h"
 #include "targets/target.h"

@@ -2,7 +2,7 @@
 
 #include "checker/Communications.h"
 
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "runtime/plan/matching.h"
 #include "runtime/plan/mesh_view.h"
 

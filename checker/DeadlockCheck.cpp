@@ -2,7 +2,7 @@
 
 #include "checker/DeadlockCheck.h"
 
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -2,7 +2,7 @@
 
 #include "checker/EntryCheck.h"
 
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "checker/ValidRowsOf.h"
 #include "runtime/plan/buffer_view.h"
 

@@ -63,7 +63,8 @@ private:
   const fbs::Plan &plan_;
   uint32_t entry_;
   ByteOwners owners_;
-  /// The views by rank (OperandAccess::byRank) of which each rank has written its bytes, over those of all ranks.
+  /// For each view by rank (OperandAccess::byRank) whose part every rank has written: that view, stored for all bytes
+  /// that it covers on any rank.
   ByteOwners parts_;
   RowsLeftOut rows_;
   /// The command that wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.

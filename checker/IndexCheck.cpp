@@ -2,8 +2,8 @@
 
 #include "checker/IndexCheck.h"
 
+#include "checker/Counterexample.h"
 #include "checker/KernelSignature.h"
-#include "checker/PlanChecker.h"
 #include "kernels/registry/data_check.h"
 #include "runtime/plan/plan_view.h"
 

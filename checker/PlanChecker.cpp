@@ -4,6 +4,7 @@
 
 #include "checker/CommunicationOrder.h"
 #include "checker/Communications.h"
+#include "checker/Counterexample.h"
 #include "checker/DeadlockCheck.h"
 #include "checker/EntryCheck.h"
 #include "checker/IndexCheck.h"
@@ -30,10 +31,6 @@
 #include <vector>
 
 namespace bowline {
-
-absl::Status counterexample(absl::string_view proof, absl::string_view message) {
-  return absl::AbortedError(absl::StrCat("the proof of ", proof, " fails: ", message));
-}
 
 void PlanChecker::prove(absl::string_view name, uint64_t facts, absl::string_view what) {
   report_.proofs.push_back({std::string(name), facts, std::string(what)});

@@ -173,9 +173,6 @@ private:
 /// WritePlan and VerifyPlan for what is no plan. `report`, if given, is what PlanChecker::report() says.
 absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report = nullptr);
 
-/// A kAborted error: "the proof of PROOF fails: MESSAGE".
-absl::Status counterexample(absl::string_view proof, absl::string_view message);
-
 /// The report as lines of text for a person.
 std::string formatReport(const CheckReport &report);
 

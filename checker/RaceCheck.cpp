@@ -3,7 +3,7 @@
 #include "checker/RaceCheck.h"
 
 #include "checker/ByteCells.h"
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "runtime/plan/matching.h"
 
 #include "absl/strings/str_cat.h"

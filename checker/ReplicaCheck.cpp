@@ -3,7 +3,7 @@
 #include "checker/ReplicaCheck.h"
 
 #include "checker/ByteCells.h"
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "runtime/plan/matching.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/preparation.h"

@@ -2,7 +2,7 @@
 
 #include "checker/RunOverlap.h"
 
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/preparation.h"
 

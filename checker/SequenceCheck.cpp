@@ -2,7 +2,7 @@
 
 #include "checker/SequenceCheck.h"
 
-#include "checker/PlanChecker.h"
+#include "checker/Counterexample.h"
 #include "kernels/registry/sequence_operands.h"
 #include "runtime/plan/plan_view.h"
 

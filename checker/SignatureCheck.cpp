@@ -2,8 +2,8 @@
 
 #include "checker/SignatureCheck.h"
 
+#include "checker/Counterexample.h"
 #include "checker/KernelSignature.h"
-#include "checker/PlanChecker.h"
 #include "kernels/signatures/coverage.h"
 #include "runtime/plan/code_contract.h"
 #include "runtime/plan/plan_view.h"

@@ -3,8 +3,9 @@
 
 Reads every source, header, TableGen file and CMakeLists.txt of the layers below. With --build-dir also looks into built
 executables of the layers that use no MLIR, and with --no-mlir-in-build into what the compiler of that build was told and
-read. Each violation is one line on stderr: FILE:LINE: who uses whom: the rule; what to do. Files over 600 lines are
-warnings.
+read. Also finds circles: among folders of which none holds another, and of more than four files, where a header and its
+source are one. Each violation is one line on stderr: FILE:LINE: who uses whom: the rule; what to do. Files over 600 lines
+are warnings.
 
 Exit status: 0 when every rule holds, 1 otherwise.
 """
@@ -23,6 +24,7 @@ from markdown_tables import TableError, names_in, read_table
 TOP_FOLDERS = ("checker", "compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets", "test", "types")
 SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".cu", ".inc", ".td"}
 MAX_LINES = 600
+MAX_CIRCLE = 4  # files: a header, and those that only its source includes
 PAGE = "docs/architecture.md"
 
 EVERYBODY_MAY_USE = "types"  # beside what the table says
@@ -142,6 +144,61 @@ def check_includes(root: pathlib.Path, rules: Rules) -> tuple[list[Violation], l
             if found:
                 violations.append(Violation(f"{file}:{number}", *found))
     return violations, warnings
+
+
+# --- Circles --------------------------------------------------------------------------------------------------------
+
+# The headers that TableGen writes for a dialect know each other, and its sources know them all.
+GENERATED_TOGETHER = "dialects"
+
+
+def circles(users: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected parts of a graph that have several nodes (Tarjan 1972)."""
+    order, lowest, stack, found = {}, {}, [], []
+
+    def visit(node):
+        order[node] = lowest[node] = len(order)
+        stack.append(node)
+        for used in sorted(users.get(node, ())):
+            if used not in order:
+                visit(used)
+            if used in stack:
+                lowest[node] = min(lowest[node], lowest[used])
+        if lowest[node] == order[node]:
+            part = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    for node in sorted(users):
+        if node not in order:
+            visit(node)
+    return found
+
+
+def check_circles(root: pathlib.Path) -> list[Violation]:
+    files = set(source_files(root))
+    of_files, of_folders = {}, {}
+    for file in files:
+        if file.startswith("test/"):
+            continue
+        for line in (root / file).read_text(encoding="utf-8", errors="replace").splitlines():
+            match = INCLUDE.match(line)
+            if not match or match.group(2) not in files:
+                continue
+            user, used = pathlib.PurePosixPath(file), pathlib.PurePosixPath(match.group(2))
+            if user.with_suffix("") != used.with_suffix(""):
+                of_files.setdefault(str(user.with_suffix("")), set()).add(str(used.with_suffix("")))
+            a, b = str(user.parent), str(used.parent)
+            if not is_below(a, b) and not is_below(b, a):
+                of_folders.setdefault(a, set()).add(b)
+    violations = [Violation(circle[0], f"is in a circle with {', '.join(circle[1:])}", "folders use each other in one direction",
+                            "move the part that both need into a folder that both may use")
+                  for circle in circles(of_folders)]
+    return violations + [
+        Violation(circle[0], f"is in a circle with {', '.join(circle[1:])}", f"a circle has at most {MAX_CIRCLE} files",
+                  "move the part that the others need into a header of its own")
+        for circle in circles(of_files) if len(circle) > MAX_CIRCLE and not is_below(circle[0], GENERATED_TOGETHER)]
 
 
 # --- Links ----------------------------------------------------------------------------------------------------------
@@ -302,6 +359,7 @@ def main(argv) -> int:
         return 1
 
     violations, warnings = check_includes(root, rules)
+    violations += check_circles(root)
     targets = cmake_targets(root)
     violations += check_links(targets, rules)
     summary = f"{sum(1 for _ in source_files(root))} files, {len(targets)} link declarations"

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "checker/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
-#include "compiler/Driver/LimitAdvice.h"
 #include "compiler/Driver/MemoryInputs.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PassRemarks.h"
@@ -120,7 +119,8 @@ static absl::Status checkSizes(ModuleOp module, const CompileOptions &options, i
       CompileOptions tried = options;
       tried.batch = advised.batch;
       tried.strategy.microbatches = advised.microbatches;
-      return meetsLimit(tried);
+      const std::optional<uint64_t> bytes = arenaBytesWith(tried);
+      return bytes && *bytes <= tried.memoryLimit;
     });
   return rules.check(sizes, flags);
 }
@@ -415,7 +415,7 @@ static absl::Status checkStrategyFirst(const absl::Status &refused, const Compil
   const std::optional<StepSizes> least = rules.least(seq);
   const bool areMicrobatchesInFile = strategy.microbatches && !options.strategy.microbatches;
   const absl::Status &mistake = length.ok() ? refused : length;
-  if (!least || (areMicrobatchesInFile && least->microbatches != *strategy.microbatches))
+  if (!least || seq < 1 || (areMicrobatchesInFile && least->microbatches != *strategy.microbatches))
     return mistake;
   CompileOptions tried = options;
   tried.batch = least->batch;
@@ -430,7 +430,7 @@ static absl::Status checkStrategyFirst(const absl::Status &refused, const Compil
   if (status.ok())
     return mistake;
   // What is advised about the strategy may not go with the sizes either.
-  const absl::Status sizes = rules.checkWithoutAdvice({options.batch, strategy.microbatches.value_or(1), options.seq});
+  const absl::Status sizes = rules.checkBesideSchedule({options.batch, strategy.microbatches.value_or(1), options.seq});
   return sizes.ok() ? status
                     : absl::Status(status.code(), absl::StrCat(status.message(), "; and then ", sizes.message()));
 }

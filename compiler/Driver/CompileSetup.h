@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_COMPILESETUP_H
 #define BOWLINE_COMPILER_DRIVER_COMPILESETUP_H
 
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/StrategySource.h"
 #include "compiler/Pipelines/Pipeline.h"
@@ -50,6 +50,10 @@ hf::ServeSizes serveSizesOf(const CompileOptions &options, const hf::ModelConfig
 /// compileModel of a plan for serving whose cache takes what `options.memoryLimit` leaves, at most that of as many
 /// contexts as sequences of a step, and at least one. Where that is above the limit, the plan is returned all the same.
 absl::StatusOr<CompileResult> compileServeWithinMemory(const CompileOptions &options);
+
+/// The bytes of a rank's arena of a plan with these options, which is compiled without code. Nothing where they are
+/// refused.
+std::optional<uint64_t> arenaBytesWith(CompileOptions options);
 
 /// Writes into the module what phases after the input may ask it for.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);

@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_FLAGUSES_H
 #define BOWLINE_COMPILER_DRIVER_FLAGUSES_H
 
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"

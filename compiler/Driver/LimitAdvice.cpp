@@ -9,6 +9,7 @@
 #include "compiler/Driver/LimitAdvice.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -20,17 +21,6 @@
 using namespace bowline;
 
 namespace {
-
-/// The bytes of a rank's arena with other options; nothing where they are refused.
-std::optional<uint64_t> arenaBytesWith(CompileOptions tried) {
-  tried.codegen = tried.listsKernels = tried.timing = tried.verifiesPlacement = false;
-  tried.passRemarks.reset();
-  tried.irPrinting = IrPrinting::None;
-  const absl::StatusOr<CompileResult> compiled = compileModel(tried);
-  if (!compiled.ok() || !compiled->plan)
-    return std::nullopt;
-  return compiled->plan->arena_bytes;
-}
 
 /// Looks for choices of a training step that meet the limit.
 class LimitAdvice {
@@ -257,11 +247,6 @@ std::string bowline::adviseOnLimit(const CompileOptions &options, const CompileR
   return options.mode == CompileMode::Serve
              ? "; use a smaller --max-context, --max-batch or largest of --buckets, or --kv-dtype of fewer bits"
              : "; use a smaller --seq";
-}
-
-bool bowline::meetsLimit(const CompileOptions &options) {
-  const std::optional<uint64_t> bytes = arenaBytesWith(options);
-  return bytes && *bytes <= options.memoryLimit;
 }
 
 std::string bowline::describeExcess(uint64_t bytes, uint64_t limitBytes, const std::string &limit) {

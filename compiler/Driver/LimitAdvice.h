@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_LIMITADVICE_H
 #define BOWLINE_COMPILER_DRIVER_LIMITADVICE_H
 
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 
 namespace bowline {
 
@@ -17,9 +17,6 @@ namespace bowline {
 /// parameters ... take ...". Of training, choices are compiled before they are named, each without code. Empty where
 /// nothing is known that helps.
 std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result);
-
-/// Whether the options compile, and the arena of a rank is within their limit.
-bool meetsLimit(const CompileOptions &options);
 
 /// "1.1 MiB, more than --memory-limit 1MiB", and by how many bytes where both round to the same text. \p limit is what
 /// the user gave.

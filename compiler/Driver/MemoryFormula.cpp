@@ -63,7 +63,7 @@ int64_t RankFormula::parameters() const {
   return rounded() + (part.hasEmbedding ? table : 0) + 2 * part.layers * shape.hidden;
 }
 
-// Rajbhandari et al. 2020 (ZeRO), section 3.1; decision 0050 for bf16.
+// Rajbhandari et al. 2020 (ZeRO), section 3.1; passes/Local/README.md for bf16.
 int64_t RankFormula::weightsAndMoments() const {
   const int64_t all = parameters(), ranks = strategy.zeroRanks;
   if (strategy.zero == 0)
@@ -162,7 +162,7 @@ MemoryRows RankFormula::layerRows(int64_t largest) const {
   return rows;
 }
 
-// Decision 0025.
+// See passes/Fusion/README.md for the tiles.
 MemoryRows RankFormula::lossRows() const {
   MemoryRows rows;
   if (!part.hasHead)

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/MemoryInputs.h"
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 #include "frontends/hf/Family.h"
 #include "frontends/hf/Parameters.h"
 

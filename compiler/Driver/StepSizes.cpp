@@ -120,9 +120,13 @@ absl::Status StepSizeRules::check(const StepSizes &sizes, const StepFlags &flags
   return check(sizes, flags, /*advises=*/true);
 }
 
-absl::Status StepSizeRules::checkWithoutAdvice(const StepSizes &sizes) const {
+absl::Status StepSizeRules::checkBesideSchedule(const StepSizes &sizes) const {
   absl::Status status = checkPositions(sizes);
-  return status.ok() ? check(sizes, {}, /*advises=*/false) : status;
+  if (status.ok())
+    status = checkSlots(sizes, {});
+  if (status.ok())
+    status = checkDivision(sizes);
+  return status.ok() ? checkLength(sizes) : status;
 }
 
 int64_t StepSizeRules::longestBelow(int64_t seq) const {

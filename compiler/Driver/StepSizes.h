@@ -46,8 +46,8 @@ public:
   /// Advises sizes alone that \p accepts takes too, as a limit of memory.
   void adviseOnly(std::function<bool(const StepSizes &)> accepts) { isAccepted = std::move(accepts); }
 
-  /// OK, or the first condition that fails, without advice.
-  absl::Status checkWithoutAdvice(const StepSizes &sizes) const;
+  /// OK, or the first condition that fails with any schedule, without advice.
+  absl::Status checkBesideSchedule(const StepSizes &sizes) const;
 
   /// OK, or kInvalidArgument that says which condition fails and which sizes nearby meet all of them: another number of
   /// microbatches, another batch, or both.

@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_STRATEGYRECORD_H
 #define BOWLINE_COMPILER_DRIVER_STRATEGYRECORD_H
 
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "mlir/IR/BuiltinOps.h"
 

@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_STRATEGYSOURCE_H
 #define BOWLINE_COMPILER_DRIVER_STRATEGYSOURCE_H
 
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 #include "compiler/Driver/Diagnostics.h"
 
 namespace bowline {

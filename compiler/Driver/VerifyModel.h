@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_VERIFYMODEL_H
 #define BOWLINE_COMPILER_DRIVER_VERIFYMODEL_H
 
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileOptions.h"
 
 namespace bowline {
 

@@ -28,10 +28,11 @@ namespace bowline::dist {
 struct Layout {
   llvm::SmallVector<int64_t> global, view, padded, local;
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
-  /// The axes of step 5, the first one outermost; empty where there is no such step.
+  /// The axes over which the flat shards of ZeRO are divided (step 5 of the comment above), the first one outermost;
+  /// empty without flat shards.
   llvm::SmallVector<mlir::StringAttr> flatAxes;
   int64_t shard = 0, shards = 1;
-  /// The axes over which ranks hold summands of an accumulator, which no checkpoint has.
+  /// The axes over which each rank holds one summand of a gradient accumulator. Accumulators are in no checkpoint.
   llvm::SmallVector<mlir::StringAttr> unreduced;
 
   /// The layout of a `graph.param` or `graph.state`. Fails with a diagnostic at it where its attributes contradict each

@@ -78,9 +78,10 @@ FactorRule alignedRule(mlir::Operation *op);
 /// left of a dimension is blocked. [6, 4] to [8, 3] has one in common, the outermost 2.
 FactorRule reshapeRule(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 
-/// Checks a rule against its operation: ranks agree; every dimension's size is the product of its factors'; no factor
-/// is unused or twice in one tensor; a reduction says how to combine and is in no result; every result either has a
-/// parallel factor or is combined over it. Fails with a diagnostic at the operation.
+/// Checks a rule against its operation: each tensor has as many dimensions as the rule states; the size of every
+/// dimension is the product of its factors; no factor is unused, or used twice in one tensor; a reduction factor states
+/// how to combine partial results, and appears in no result; and each parallel factor either appears in a result or is
+/// combined in it. Fails with a diagnostic at the operation.
 llvm::LogicalResult verifyFactorRule(mlir::Operation *op, const FactorRule &rule);
 
 } // namespace bowline::graph

@@ -30,7 +30,8 @@ public:
   /// The one number that the padding of an operand holds, or all of a constant. None where it is not known, or the
   /// operand has no padding of the factor.
   virtual Number numberIn(unsigned operand) const = 0;
-  /// Makes the padding of an operand hold `number`, or a lower number where it is negative.
+  /// Makes every element in the padding of an operand equal `number`. If `number` is negative, a lower value serves as
+  /// well.
   virtual void require(unsigned operand, double number) = 0;
 };
 

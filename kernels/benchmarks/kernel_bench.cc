@@ -413,6 +413,7 @@ void Register() {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   bowline::kernels::Register();
   benchmark::RunSpecifiedBenchmarks();
 }

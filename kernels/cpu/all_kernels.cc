@@ -1,11 +1,10 @@
-#include "kernels/registry/registry.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/registry/cpu_level.h"
+#include "kernels/registry/registry.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
