@@ -98,13 +98,16 @@ static void refuseUnknownKeys(ConfigReader &reader, ModelConfig &config) {
   auto window = reader.ofFunction().find("sliding_window");
   const bool hasWindow =
       window != reader.ofFunction().end() && window->second.nullIsValue && !reader.isNull("sliding_window");
+  // With a size of null no layer has one, whatever this key says.
+  const bool hasNoWindow = reader.isNull("sliding_window");
   auto contradicts = [&](absl::string_view key) {
     return hasWindow && (key == "use_sliding_window" || key == "layer_types");
   };
   for (const std::string &key : reader.unread()) {
     if (isHarmlessKey(family, key))
       continue;
-    if (!reader.has(key) || isPrivateKey(key) || (isNeutral(key, *reader.find(key)) && !contradicts(key)))
+    if (!reader.has(key) || isPrivateKey(key) || (isNeutral(key, *reader.find(key)) && !contradicts(key)) ||
+        (key == "use_sliding_window" && hasNoWindow && reader.find(key)->is_boolean()))
       leftOut.push_back(absl::StrCat("\"", key, "\""));
     else if (const std::string nearest = reader.nearestAbsent(key); !nearest.empty())
       reader.fail(key,

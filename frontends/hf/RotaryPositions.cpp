@@ -32,17 +32,21 @@ static Kind readKind(ConfigReader &inner) {
 }
 
 /// True for a value that leaves these kinds as they are: they read none of these keys, and other kinds take the value
-/// for no change. Positions before scaling change nothing where nothing depends on them.
-static bool isNeutral(ConfigReader &inner, absl::string_view key) {
+/// for no change. Positions before scaling change nothing where nothing depends on them. A file that names the kind
+/// `default` asks for no scaling, by whatever factor, and the three positions of a token of text are equal.
+static bool isNeutral(ConfigReader &inner, absl::string_view key, bool isNamedDefault) {
   const json &value = *inner.find(key);
+  if (isNamedDefault && (key == "factor" || key == "attention_factor" || key == "mrope_section"))
+    return true;
   if (key == "factor" || key == "attention_factor")
     return value == 1;
   return key == "original_max_position_embeddings" && value.is_number();
 }
 
 static void refuseOthers(ConfigReader &inner, Kind kind) {
+  const bool isNamedDefault = kind == Default && (inner.has("rope_type") || inner.has("type"));
   for (const std::string &key : inner.unread())
-    if (inner.has(key) && !isNeutral(inner, key))
+    if (inner.has(key) && !isNeutral(inner, key, isNamedDefault))
       inner.fail(key, absl::StrCat("is not supported with rope_type \"", kKinds[kind],
                                    "\", and it may change the mathematics; remove it if it does not"));
 }

@@ -50,9 +50,9 @@ class Ports {
   struct Copy {
     uint32_t from = 0, to = 0;  // buffers
   };
-  // Begins a run of the entry: sets `copies` to those for its inputs that were not written. From then on no input
-  // counts as written, except those of other entries with two runs in flight. Allocates nothing once `copies` is large
-  // enough.
+  // Begins a run of the entry. Sets `copies` to the copies from outputs of the run before into the inputs that they
+  // feed (Entry.feeds) and that the caller did not write. All inputs count as unwritten from then on, except those of
+  // other entries that have two runs in flight. Allocates nothing once `copies` is large enough.
   void Begin(uint32_t entry, std::vector<Copy>& copies);
   // Ends the run of this parity: its outputs are those that are read from now on.
   void End(uint32_t entry, uint32_t parity) { ended_[entry] = parity; }

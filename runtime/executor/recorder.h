@@ -25,9 +25,9 @@ struct RecordedPart {
   std::unique_ptr<hal::Recording> recording;  // null: the command
 };
 
-// Returns whether each communication of a run is over when the next one begins, by streams and events. A recording
-// forgets the order of issue, on which ranks agree. Plans for devices that record have that order
-// (checker/CommunicationOrder.h); those of an older compiler may lack it.
+// Returns whether streams and events order every two communications of a run. A recording loses the order in which the
+// host issued them, and ranks need one common order. Plans for devices that record have these streams and events
+// (checker/CommunicationOrder.h); plans of an older compiler may lack them.
 bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<BoundCall>& calls);
 
 // Where a program communicates by nothing that the device cannot record, and in one order, a run of it is one

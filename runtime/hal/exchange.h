@@ -49,8 +49,8 @@ class Exchange {
   // reported: to be called every few milliseconds. Returns status().
   virtual absl::Status Report(const Operation& operation, uint64_t elements, uint64_t collectives) = 0;
 
-  // Break, with an error of such a library that a lost rank may have caused: says who waits for whom, and names a rank
-  // that is gone if there is one.
+  // Reports an error of the communication library, such as NCCL, that a lost rank may have caused: ends the exchange as
+  // Break does, and returns a message that says which rank waits for which, and names the lost rank if there is one.
   virtual absl::Status Complain(const std::string& failure) = 0;
 
   // Returns whether operations take the time of a link that is emulated, which Run alone does.

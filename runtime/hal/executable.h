@@ -40,7 +40,8 @@ class Launchable {
   // states for buffers (targets/target.h): 64 bytes on CPUs, 256 on NVIDIA's cards. 0 for generated code.
   virtual size_t ScratchBytes() const { return 0; }
 
-  // What its user may want to know of how the device computes it: one sentence without an end, or nothing.
+  // A note for the user about the way in which the device computes the kernel: one sentence without a full stop. Empty
+  // if there is nothing to say.
   virtual std::string Note() const { return ""; }
 
   // kInvalidArgument, naming the geometry that it takes, unless it can be launched with this one. Called when a plan is

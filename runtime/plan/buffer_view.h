@@ -26,8 +26,8 @@ uint64_t ShiftOf(const fbs::Plan& plan, const fbs::Buffer& buffer, uint32_t rank
 // Returns whether on each rank the two are as far apart as on the first one.
 bool LieAlike(const fbs::Buffer& a, const fbs::Buffer& b);
 
-// The bytes that an operand has on one rank or another. An access by it counts as one of all these, and a write as one
-// of some of them.
+// The union of the bytes that the operand covers on the ranks. A read may read all of these bytes; a write writes only
+// some of them on each rank.
 ByteRange RangeOfOperand(const fbs::Plan& plan, const fbs::Operand& operand, uint64_t bytes, uint32_t slot);
 
 // By buffer: the first one that is the same view of the same bytes; the buffer itself where there is none.

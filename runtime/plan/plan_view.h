@@ -92,9 +92,10 @@ inline uint64_t AlignmentOf(const fbs::Argument& argument) {
   return argument.alignment() == 0 ? ElementSize(argument.dtype()) : argument.alignment();
 }
 
-// Calls `visit` with how the launches of a kernel are divided: a ByRange or a Grid; with std::monostate where that is
-// absent, as for kernels that divide their launches themselves. Who decides by it goes through here, so that the
-// compiler names all who have to know another kind. Safe on unverified plans, where an unknown kind counts as absent.
+// Calls `visit` with the division of a kernel's launches: a ByRange or a Grid, or std::monostate for kernels without
+// one, which divide their launches themselves. Code that depends on the kind calls this function, so that the C++
+// compiler reports each such place when somebody adds a kind. Safe on unverified plans, where an unknown kind counts as
+// absent.
 template <typename Visitor>
 auto VisitGeometry(const fbs::Kernel& kernel, Visitor visit) {
   if (kernel.geometry() != nullptr) {

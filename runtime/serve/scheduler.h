@@ -102,8 +102,9 @@ class Scheduler {
   void CatchUp(Sequence& sequence);
   // Whether an older prompt is about to compute the block of this one that comes next, so that this one waits for it.
   bool Follows(const Sequence& sequence) const;
-  // Gives a row to each sequence that decodes and to the oldest that does not, in turns where they are more than a step
-  // has rows. False where one was preempted for another's block: then fewer run, and others may have their turn.
+  // Gives one row to each decoding sequence, and one to the oldest sequence that does not decode yet. If a step has
+  // fewer rows than there are such sequences, they take turns over several steps. Returns false where it preempted a
+  // sequence to free a block for another one; the caller then calls Select again, with fewer running sequences.
   bool Select();
   // Fills the step with further rows of prompts, and gives its bucket.
   int64_t Extend();

@@ -32,42 +32,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
+#include "runtime/train/checkpoint_files.h"
 #include "runtime/train/sharding.h"
-#include "runtime/train/tensor_memory.h"
 #include "runtime/train/trainer_state.h"
-#include "types/element_type.h"
 
 namespace bowline {
 
 class FiniteCheck;  // stored_part.h
-
-enum class CheckpointRole {
-  kParameter,  // a weight, which goes into model.safetensors
-  kOptimizer,  // anything else that is saved, which goes into optimizer.safetensors
-};
-
-// One tensor, dense and row-major, as a rank sees it.
-struct CheckpointTensor {
-  std::string key;  // name in the file
-  CheckpointRole role = CheckpointRole::kParameter;
-  ElementType type = ElementType::kF32;
-  std::vector<int64_t> shape = {};  // the global shape
-  // The rank's shard, read by saving and written by Checkpoint::Load. Null if only other ranks have one.
-  std::shared_ptr<TensorMemory> memory = nullptr;
-  Sharding sharding = {};
-  // Of a weight in blocks of bits, which is of type u8; otherwise absent.
-  std::optional<ElementType> format = std::nullopt;
-  bool is_saved = true;  // false if it always equals, but for rounding, a saved tensor with the same key
-};
-
-inline constexpr absl::string_view kLatestFile = "latest";
-inline constexpr absl::string_view kStateFile = "trainer_state.json";
-// Before the key of a parameter: the tensor of the optimizer that has its bits, where the parameter is stored rounded.
-inline constexpr absl::string_view kExactPrefix = "exact.";
-// "step-00000020"
-std::string CheckpointName(int64_t step);
-// "model.safetensors", "optimizer.safetensors"
-absl::string_view WholeFileName(CheckpointRole role);
 
 // The names of checkpoints in `directory`, whatever lies there, those of later steps first. A name is there twice while
 // a checkpoint that was replaced has not been deleted.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/train/checkpoint.h"
 
 namespace bowline {
 namespace {

@@ -43,7 +43,8 @@ class CheckpointSaver {
     std::function<absl::Status()> prepare = nullptr;
     // The bytes of memory that a copy may draw on; tests say others.
     std::function<uint64_t()> available_memory = [] { return AvailableMemory(); };
-    // How long rank 0 waits for the files of others when one of them is gone, and may not have written its own.
+    // How long rank 0 waits for the files of the other ranks after one rank was lost, which may have died before it
+    // wrote its file.
     std::chrono::nanoseconds patience = std::chrono::seconds(5);
   };
 

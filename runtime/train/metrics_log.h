@@ -63,7 +63,7 @@ class MetricsLog {
   const std::vector<std::string>& unwritten() const { return unwritten_; }
 
   absl::Status WriteStep(int64_t step, const StepResult& result, double tokens_per_second, double milliseconds);
-  // Of a finished run: not again if the file has that loss already.
+  // Writes the evaluation of a run that has taken all of its steps, unless the file already has that loss.
   absl::Status WriteEvaluation(int64_t step, double loss);
   // Before the first step of a run that goes on with other settings than its checkpoint.
   absl::Status WriteChanges(int64_t step, absl::Span<const SettingChange> changes);

@@ -12,7 +12,7 @@
 #include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint_files.h"
 #include "runtime/train/save_checkpoint.h"
 #include "runtime/train/stored_part.h"
 

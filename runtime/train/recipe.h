@@ -23,9 +23,9 @@ struct SettingChange {
   bool operator==(const SettingChange&) const = default;
 };
 
-// The settings in which two recipes differ, by name; a setting that one of them lacks is "-" there. Numbers are the
-// same if they are in f32, in which plans compute. Both are JSON objects, of which an empty text is none: there is
-// nothing to compare then.
+// The settings in which two recipes differ, sorted by name. If one recipe lacks a setting, its value is "-". Numbers
+// are equal if they round to the same f32, the type in which plans compute. Both arguments are JSON objects; an empty
+// text stands for an unknown recipe, which differs from none.
 absl::StatusOr<std::vector<SettingChange>> DifferencesOfRecipes(absl::string_view saved, absl::string_view here);
 
 // OK when `allowed` has the name of every change. kFailedPrecondition, with a table of all changes and the flag

@@ -65,7 +65,8 @@ class Sampler {
   // Fills `tokens` and `labels`, each [batch, sequence] row-major, for `step` >= 0. No allocation unless it fails.
   absl::Status FillBatch(int64_t step, int64_t batch, int32_t* tokens, int32_t* labels) const;
 
-  // The same for the draws first ... first + count - 1, such as those of a microbatch or a rank's shard of a batch.
+  // Fills tokens and labels of the draws first ... first + count - 1, such as those of a microbatch or of a rank's
+  // shard of a batch.
   absl::Status FillDraws(int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
 
  private:

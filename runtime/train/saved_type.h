@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint_files.h"
 #include "types/element_type.h"
 
 namespace bowline {

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/safetensors_writer.h"
 #include "runtime/base/status.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint_files.h"
 #include "runtime/train/sharding.h"
 
 namespace bowline {

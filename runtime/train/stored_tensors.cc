@@ -13,6 +13,7 @@
 #include "runtime/train/file_metadata.h"
 #include "runtime/train/gguf_tensors.h"
 #include "runtime/train/shard_index.h"
+#include "runtime/train/trainer_state.h"
 
 namespace bowline {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint_files.h"
 #include "runtime/train/sharding.h"
 #include "runtime/train/tensor_memory.h"
 #include "types/element_type.h"

@@ -20,8 +20,8 @@ class TensorMemory {
   virtual absl::Status Read(uint64_t offset, absl::Span<uint8_t> to) const = 0;
   virtual absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) = 0;
 
-  // Lets the shard be `bytes`, all of its own, which `owner` keeps as they are. False where it has to be written
-  // instead.
+  // Makes `bytes` the memory of the whole shard, without a copy. `owner` keeps these bytes alive and unchanged. Returns
+  // false where the caller must write the shard instead.
   virtual absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> /*bytes*/,
                                       const std::shared_ptr<const void>& /*owner*/) {
     return false;

@@ -24,8 +24,8 @@ struct StepResult {
   float loss = 0;       // mean over the tokens of the step
   float grad_norm = 0;  // global, before clipping
   float lr = 0;         // the learning rate that the step used
-  // Seconds in which the host handed the step's commands to the device (Session::IssueSeconds); nothing where the
-  // device computes in these calls.
+  // Seconds in which the host handed the step's commands to the device (Session::IssueSeconds). Nothing for devices
+  // that compute while the host hands over commands.
   std::optional<double> host_seconds = {};
 };
 
@@ -67,8 +67,8 @@ class Trainer {
     if (!fills_ahead_) filled_.reset();
   }
 
-  // Fills the inputs of the next step by `fill` while the device computes, and returns when all ranks have. All ranks
-  // of a run that fills ahead call it in each step.
+  // Fills the inputs of the next step by `fill` while the device computes. Returns when all ranks have filled theirs.
+  // If one rank calls this function in a step, all ranks must.
   using FillTogether = absl::FunctionRef<absl::Status(absl::FunctionRef<void()> fill)>;
 
   // Runs one step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.

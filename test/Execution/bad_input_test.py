@@ -442,6 +442,8 @@ class BadInput(tools.ToolTest):
         # Both mistakes are told: what is advised for one alone would be refused for the other.
         refuse(("4 stages are asked for", 'use schedule "1f1b"; and then --batch 6 must be a multiple of the 4 microbatches'),
                "--mesh", "pp=2", "--microbatches", 4, "--schedule", "interleaved:2")
+        # Of the schedule that is advised, not of the given one.
+        refuse('has 2 layers; use schedule "1f1b"\n', "--mesh", "pp=2", "--microbatches", 3, "--schedule", "interleaved:2")
         self.refuse(("4 stages are asked for", "; and then --seq 32: the model has 29 positions"), "bowline-compile",
                     tools.MODELS / "gpt2-tiny", "--batch", 4, "--seq", 32, "--mesh", "pp=2", "--schedule", "zb_v", "-o",
                     self.folder / "x.plan")

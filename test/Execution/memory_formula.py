@@ -111,7 +111,7 @@ class Rank:
         return self.rounded + self.has_embedding * self.table + 2 * self.layers * self.shape.hidden
 
     def weights_and_moments(self):
-        """Rajbhandari et al. 2020 (ZeRO), section 3.1; decision 0050 for bf16."""
+        """Rajbhandari et al. 2020 (ZeRO), section 3.1; passes/Local/README.md for bf16."""
         zero, ranks, parameters = self.strategy.zero, self.strategy.zero_ranks, self.parameters
         if zero == 0:
             return 12 * parameters
@@ -164,7 +164,7 @@ class Rank:
         return min(choices, key=sum)
 
     def loss(self):
-        """Beside activations, on the rank that has the head: decision 0025."""
+        """Beside activations, on the rank that has the head; see passes/Fusion/README.md for the tiles."""
         if not self.has_head:
             return 0
         strategy = self.strategy

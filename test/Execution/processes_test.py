@@ -74,10 +74,10 @@ class ProcessTest(tools.ToolTest):
                           "--mesh", mesh, *tools.ONE_THREAD, *flags, "-o", path)
         return path
 
-    def begin(self, *arguments, env=None, before=()):
+    def begin(self, *arguments, env=None, before=(), cwd=None):
         command = [*before, tools.tool("bowline-run"), *map(str, tools.on_test_driver(arguments))]
         process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env=env or environment())
+                                   env=env or environment(), cwd=cwd)
         self.addCleanup(self.end, process)
         return process
 
@@ -595,14 +595,19 @@ class Failures(FailureTest):
 class Busy(ProcessTest):
     """Of two ranks, one whose disk takes longer than --timeout: the other waits for it, and says so."""
 
-    def wait_for(self, doing, slow, *arguments):
+    def begin_slow(self, slow, rank, *arguments, seconds=1.5):
+        """Two ranks, one of which takes so long for each file with `slow` in its name."""
         port = free_port()
-        environments = [torchrun(0, 2, port), tools.with_slow_files(slow, 1.5, **torchrun(1, 2, port))]
-        ranks = [self.begin(*arguments, "--timeout", 1, env=env) for env in environments]
-        ends = [self.finish(rank) for rank in ranks]
+        environments = [torchrun(0, 2, port), torchrun(1, 2, port)]
+        environments[rank] = tools.with_slow_files(slow, seconds, **environments[rank])
+        return [self.begin(*arguments, env=env) for env in environments]
+
+    def wait_for(self, doing, slow, *arguments, rank=1):
+        ends = [self.finish(one) for one in self.begin_slow(slow, rank, *arguments, "--timeout", 1)]
         for end in ends:
             self.assertEqual(end.code, 0, end.err)
-        self.assertIn(f"note: waiting for rank 1, which is {doing}\n", ends[0].err)
+        if rank != 0:  # rank 0 alone writes notes
+            self.assertIn(f"note: waiting for rank {rank}, which is {doing}\n", ends[0].err)
         return ends[0]
 
     def train(self, *arguments):
@@ -612,6 +617,35 @@ class Busy(ProcessTest):
         # Beside the steps, and then in place of them.
         self.wait_for("saving", ".step-0000", *self.train("--steps", 4))
         self.assertEqual(sorted(path.name for path in (self.folder / "s").glob("step-*")), ["step-00000002", "step-00000004"])
+
+    def test_rank_zero_that_saves(self):
+        self.wait_for("saving", ".step-0000", *self.train("--steps", 4), rank=0)
+        self.assertEqual(sorted(path.name for path in (self.folder / "s").glob("step-*")), ["step-00000002", "step-00000004"])
+
+    def test_a_rank_that_stops_while_it_saves_is_lost(self):
+        ranks = self.begin_slow(".step-0000", 1, *self.train("--steps", 4), "--timeout", 2, seconds=600)
+        until = time.monotonic() + tools.TIMEOUT_SECONDS
+        while not list((self.folder / "s").glob(".step-*")):
+            self.assertLess(time.monotonic(), until, "it saves nothing")
+            time.sleep(0.01)
+        ranks[1].send_signal(signal.SIGSTOP)
+        end = self.finish(ranks[0])
+        ranks[1].kill()
+        self.finish(ranks[1])
+        self.assertEqual(end.code, 3, end.err)
+        self.assertIn("rank 1", end.err)
+        self.assertEqual(list((self.folder / "s").glob("step-*")), [])
+
+    def test_a_directory_that_a_rank_does_not_share(self):
+        port = free_port()
+        for rank in range(2):
+            (self.folder / str(rank)).mkdir()
+        ranks = [self.begin(self.plan("dp=2"), "--data", tools.TOKENS, "--steps", 2, "--save", "s", env=torchrun(rank, 2, port),
+                            cwd=self.folder / str(rank)) for rank in range(2)]
+        for end in [self.finish(rank) for rank in ranks]:
+            self.assertEqual(end.code, 1, end.err)
+            self.assertIn("lacks the file that rank 0 wrote there; save into a directory that all ranks share", end.err)
+        self.assertEqual(list(self.folder.glob("[01]/*")), [])
 
     def test_steps_go_on_beside_a_save(self):
         metrics = self.folder / "m.jsonl"

@@ -409,6 +409,8 @@ TEST(Config, KeysOfPublishedFilesAndMirrors) {
       {"mistral", R"({"sliding_window": null, "layer_types": ["full_attention", "full_attention"]})"},
       {"llama", R"({"hidden_act": "swish", "no_rope_layers": [1, 1], "use_sliding_window": false})"},
       {"llama", R"({"embd_pdrop": 0.0, "z_loss": 0.0, "output_router_logits": false, "base_model": "x"})"},
+      {"mistral", R"({"sliding_window": null, "use_sliding_window": true})"},
+      {"llama", R"({"sliding_window": null, "use_sliding_window": true})"},
       {"qwen2", R"({"attention_bias": true, "use_parallel_residual": false})"},
       {"gpt2", R"({"multi_query": false, "num_experts": 0, "residual_multiplier": 1.0, "use_sliding_window": false})"},
       {"mistral", R"({"_attn_implementation_internal": "sdpa", "quantization_config": null, "dtype": "bfloat16"})"},
@@ -559,6 +561,7 @@ TEST(Config, RopeScaling) {
       {R"({"type": "default", "rope_type": null})", {}},
       {R"({"rope_type": "default", "factor": null, "beta_fast": null, "partial_rotary_factor": null})", {}},
       {R"({"rope_type": "default", "factor": 1.0, "original_max_position_embeddings": 4096})", {}},
+      {R"({"rope_type": "default", "factor": 4.0, "attention_factor": 2.0, "mrope_section": [16, 24, 24]})", {}},
       {R"({"type": "linear", "factor": 4.0, "attention_factor": 1, "low_freq_factor": null})", {4}},
       {R"({"type": "linear", "factor": 4.0})", {4}},
       {R"({"type": "linear", "rope_type": "linear", "factor": 2})", {2}},
@@ -615,7 +618,7 @@ TEST(Config, RefusedRopeScaling) {
 TEST(Config, RopeParameters) {
   const std::pair<const char *, const char *> refused[] = {
       {R"({"rope_type":"yarn"})", "\"rope_type\" = \"yarn\" is not supported; use default"},
-      {R"({"rope_type":"default","factor":4.0})", "\"factor\" = 4.0 is not supported"},
+      {R"({"rope_type":"default","beta_fast":4.0})", "\"beta_fast\" = 4.0 is not supported"},
       {R"({"partial_rotary_factor":0.5})", "\"partial_rotary_factor\" = 0.5 changes the mathematics"},
       {R"({"rope_theta":-1})", "\"rope_theta\" = -1 is not supported"},
       {R"({"full_attention":{"rope_type":"default"}})", "\"full_attention\" = {\"rope_type\":\"default\"} is not"},
