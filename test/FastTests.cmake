@@ -7,7 +7,7 @@ set(BOWLINE_FAST_TESTS
   factor-rule-test gradient-test interpreter-test equivalence-test placement-test
   pass-algorithms-test phases-test strategy-test random-program-test schedules-test stages-test sharding-test
   codegen-region-test codegen-math-test codegen-epilogue-test op-agreement-test expert-block-test train-agreement-test
-  kernels-fast-test targets-test lit layering one-definition architecture-page links prose decisions-index target-names
+  kernels-fast-test targets-test lit layering one-definition architecture-page links prose target-names
   compiler-without-kernels)
 
 # Targets that those tests are or run.
