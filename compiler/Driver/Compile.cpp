@@ -429,7 +429,7 @@ static absl::Status checkStrategyFirst(const absl::Status &refused, const Compil
   absl::Status status = compileModel(tried).status();
   if (status.ok())
     return mistake;
-  // What is advised about the strategy may not go with the sizes either.
+  // The sizes may be wrong for the strategy that the message advises, too.
   const absl::Status sizes = rules.checkBesideSchedule({options.batch, strategy.microbatches.value_or(1), options.seq});
   return sizes.ok() ? status
                     : absl::Status(status.code(), absl::StrCat(status.message(), "; and then ", sizes.message()));

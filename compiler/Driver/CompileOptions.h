@@ -28,7 +28,7 @@
 
 namespace bowline {
 
-/// What a plan does. What differs between modes is a switch over all of them.
+/// The purpose of a plan. Code that differs between modes switches over all of them.
 enum class CompileMode { Train, Generate, Serve };
 
 llvm::ArrayRef<CompileMode> allModes();
@@ -97,7 +97,7 @@ struct CompileResult {
   std::string ir;
   /// Null unless the last phase is Plan. WritePlan fills in hashes and versions.
   std::unique_ptr<fbs::PlanT> plan;
-  /// What the strategy says that the backward pass computes again: none, selective, full or auto.
+  /// The values that the backward pass computes again by the strategy: none, selective, full or auto.
   std::string recompute;
   /// Of a directory that is trained: the smallest step that the strategy allows, with sequences as long.
   std::optional<StepSizes> leastSizes;

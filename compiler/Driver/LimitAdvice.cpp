@@ -159,8 +159,8 @@ private:
                         " ranks are needed to hold them, along an axis tp or pp of --mesh, or fsdp with --zero 3");
   }
 
-  /// The first mesh of at least \p ranks, along which something grows to the next powers of two, with which a rank
-  /// meets the limit. Every try is a compilation.
+  /// The first mesh of \p ranks, or of the next power of two, with which a rank meets the limit. Every try is a
+  /// compilation.
   std::optional<Choice> findMesh(int64_t ranks) {
     constexpr int64_t kMost = 64;
     constexpr int kTries = 2;

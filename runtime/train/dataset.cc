@@ -238,7 +238,7 @@ absl::Status ExplainPrefix(const std::string& path, const absl::Status& status) 
   ConsumeRawPrefix(&rest);
   if (!std::filesystem::exists(std::string(rest), ignored)) return status;
   return absl::InvalidArgumentError(absl::StrCat("'", path, "': '", path.substr(0, colon),
-                                                 "' is neither u16 or u32, the types of raw tokens, nor a weight, "
+                                                 "' is neither u16 nor u32, the types of raw tokens, nor a weight, "
                                                  "which is a number as in 0.7:FILE"));
 }
 

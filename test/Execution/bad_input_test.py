@@ -137,7 +137,7 @@ class BadInput(tools.ToolTest):
         # Sizes that the limit does not let through are not advised.
         refused = ("--batch 3 must be a multiple of 18", "; use --microbatches 1\n")
         self.refuse(refused, compile_, model, "--batch", 3, "--seq", 16, "--mesh", "fsdp=3", "--microbatches", 6,
-                    "--memory-limit", "700KiB", *out)
+                    "--memory-limit", "700KiB", "--target-cpu", "x86-64-v3", *out)
         self.refuse("none/x.plan", compile_, model, *sizes, "-o", self.folder / "none" / "x.plan")
         self.refuse("/proc/x.plan", compile_, model, *sizes, "-o", "/proc/x.plan")
         self.refuse("--compile-from", compile_, model, *sizes, "--compile-from", "train", *out)
@@ -588,7 +588,7 @@ graph.entry generate @g [@f] repeat [1]
         run = ["bowline-run", plan, "--data", tools.TOKENS]
         self.refuse("none.bin", "bowline-run", plan, "--data", self.folder / "none.bin", "--steps", 2)
         for prefix in ("u8:", "uint16:", "70%:u16:", "0,5:"):
-            self.refuse(f"'{prefix.split(':')[0]}' is neither u16 or u32", "bowline-run", plan, "--data",
+            self.refuse(f"'{prefix.split(':')[0]}' is neither u16 nor u32", "bowline-run", plan, "--data",
                         f"{prefix}{tools.TOKENS}", "--steps", 2)
         self.refuse("'u16:' names no file", "bowline-run", plan, "--data", "u16:", "--steps", 2)
         self.refuse("--steps", *run, "--steps", 0)

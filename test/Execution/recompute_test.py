@@ -193,12 +193,12 @@ class Recompute(tools.ToolTest):
                 self.assertLessEqual(arena, limit, text)
         self.assertEqual({"--recompute", "--microbatches", "--batch", "--seq"}, kinds)
         # Where no sequence is short enough, ranks divide the model.
-        text = self.compile("llama-tiny", "--memory-limit", "1000KiB", exit_code=1)
+        text = self.compile("llama-tiny", "--target-cpu", "x86-64-v3", "--memory-limit", "1000KiB", exit_code=1)
         advice = re.search(": divide them by (--mesh .*), with which a rank needs at most ", text)
         self.assertIsNotNone(advice, text)
         self.assertNotIn("--seq", text)
         flags = advice[1].replace(",", "").replace(" and ", " ").split()
-        _, arena, _ = self.compile("llama-tiny", "--memory-limit", "1000KiB", *flags)
+        _, arena, _ = self.compile("llama-tiny", "--target-cpu", "x86-64-v3", "--memory-limit", "1000KiB", *flags)
         self.assertLessEqual(arena, 1000 << 10)
         # A number without a unit.
         self.assertIn("without a unit is in bytes: give one, as in --memory-limit 80GiB",

@@ -213,26 +213,6 @@ class Week(tools.ToolTest):
         self.assertRegex(text, "note: a checkpoint takes 0.000[0-9]* GB, and the disk of .* has room for")
         self.assertLess(text.index("make room before the first save"), text.index("was not saved"))
 
-    def test_a_directory_that_somebody_deletes_is_made_again(self):
-        for plan, how in ((self.plan(), []), (self.plan("--mesh", "dp=2"), ["--nproc", "2"])):
-            command = [tools.tool("bowline-run"), *map(str, tools.on_test_driver(
-                [plan, "--data", self.data, "--steps", 10**7, "--save", self.save, "--save-every", 1000, "--quiet", *how]))]
-            with subprocess.Popen(command, env={**os.environ, "BOWLINE_CACHE_DIR": "off"}, stderr=subprocess.PIPE) as child:
-                try:
-                    for _ in range(2):
-                        while not (self.save / "latest").exists():
-                            self.assertIsNone(child.poll())
-                            time.sleep(0.01)
-                        shutil.rmtree(self.save, ignore_errors=True)
-                    child.terminate()
-                    text = child.communicate()[1].decode()
-                finally:
-                    child.kill()
-            self.assertEqual(child.returncode, 75, text)
-            self.assertTrue((self.save / self.latest() / "model.safetensors").exists() or
-                            (self.save / self.latest() / "shards.json").exists())
-            shutil.rmtree(self.save)
-
     def test_steps_that_the_metrics_lack_are_named(self):
         self.run_plan(self.plan(), steps=2)
         self.run_plan(self.plan(), "--resume", self.save, metrics=self.folder / "other.jsonl", steps=5)

@@ -248,8 +248,8 @@ TEST(CudaProgram, RefusesAnAttributeThatNoFunctionComputes) {
   EXPECT_EQ(kernels.size(), AllKernels().size() - kOfProcessors.size());
 }
 
-// What kernels of cuDNN 9.19 for sm_80, sm_90, sm_100 and sm_120 asked for at most, with the tensors between parts
-// of the graph.
+// Kernels of cuDNN 9.19 for sm_80, sm_90, sm_100 and sm_120 asked for at most these bytes, with the tensors between
+// parts of the graph.
 TEST(CudaProgram, WorkspaceOfAttentionIsWhatTheLibraryAsksForAtMost) {
   struct Asked {
     int64_t batch, queries, keys, heads, kv_heads, head_dim;
