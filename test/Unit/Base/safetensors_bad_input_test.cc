@@ -34,7 +34,8 @@ std::string Tensor(const std::string& dtype, const std::string& shape, const std
 
 TEST(SafetensorsBadInputTest, TooShortForItsHeader) {
   EXPECT_TRUE(absl::IsDataLoss(StatusOfBytes("")));
-  EXPECT_THAT(std::string(StatusOfBytes("1234567").message()), HasSubstr("has 7 bytes"));
+  EXPECT_THAT(std::string(StatusOfBytes(std::string(7, '\1')).message()), HasSubstr("has 7 bytes"));
+  EXPECT_THAT(std::string(StatusOfBytes("1234567").message()), HasSubstr("it is text, and begins with '1234567'"));
   std::string bytes = SafetensorsBytes("{}", "");
   bytes[0] = 3;
   const absl::Status status = StatusOfBytes(bytes);

@@ -108,7 +108,7 @@ TEST_F(SafetensorsDirectoryTest, IndexAndShardsDisagree) {
 }
 
 TEST_F(SafetensorsDirectoryTest, DamagedShardIsNamed) {
-  WriteWholeFile(directory_ / "1.safetensors", "short");
+  WriteWholeFile(directory_ / "1.safetensors", std::string(5, '\1'));
   WriteIndex(R"({"weight_map":{"a":"1.safetensors"}})");
   EXPECT_THAT(Error(), HasSubstr("1.safetensors' has 5 bytes"));
 }
