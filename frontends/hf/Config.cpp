@@ -89,6 +89,17 @@ static void readAutoMap(ConfigReader &reader, ModelConfig &config) {
                                         name, " of transformers does"));
 }
 
+static void noteOtherExecution(const ConfigReader &reader, ModelConfig &config) {
+  std::vector<std::string> keys;
+  for (const std::string &key : reader.unread())
+    if (const json *value = reader.find(key); value && choosesOtherExecution(key, *value))
+      keys.push_back(absl::StrCat("\"", key, "\""));
+  if (!keys.empty())
+    config.remarks.push_back(absl::StrCat(reader.place(), ": no effect: ", absl::StrJoin(keys, ", "),
+                                          "; such keys choose another way to compute the same function, and here the "
+                                          "compiler chooses it"));
+}
+
 /// A key whose value is null counts as absent, and what a library keeps for itself no model reads. The user gets to
 /// know which keys were left out for these reasons.
 static void refuseUnknownKeys(ConfigReader &reader, ModelConfig &config) {
@@ -140,6 +151,7 @@ static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_
   readArchitectures(reader, *config.family);
   readFixedAndDropout(reader, config);
   readAutoMap(reader, config);
+  noteOtherExecution(reader, config);
   refuseUnknownKeys(reader, config);
   BOWLINE_RETURN_IF_ERROR(reader.status());
   return config;

@@ -186,6 +186,19 @@ bool hf::isNeutral(absl::string_view key, const nlohmann::json &value) {
   return false;
 }
 
+/// Keys that choose another way to compute the same function, and the values at which they choose none.
+static constexpr std::pair<absl::string_view, absl::string_view> kUsualExecution[] = {
+    {"chunk_size_feed_forward", "0"}, {"gradient_checkpointing", "false"},
+    {"pretraining_tp", "1"},          {"reorder_and_upcast_attn", "false"},
+    {"torchscript", "false"},         {"use_bfloat16", "false"},
+};
+
+bool hf::choosesOtherExecution(absl::string_view key, const nlohmann::json &value) {
+  return std::any_of(std::begin(kUsualExecution), std::end(kUsualExecution), [&](const auto &usual) {
+    return key == usual.first && !value.is_null() && value != nlohmann::json::parse(usual.second);
+  });
+}
+
 template <typename Keys> static bool contains(const Keys &keys, absl::string_view key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }

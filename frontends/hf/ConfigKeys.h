@@ -27,6 +27,10 @@ bool isHarmlessKey(const Family &family, absl::string_view key);
 /// without the key. Keys that a family reads itself are not asked for.
 bool isNeutral(absl::string_view key, const nlohmann::json &value);
 
+/// True where the key's value asks for another way to compute the same function, such as `pretraining_tp` = 2, which
+/// the compiler does not follow.
+bool choosesOtherExecution(absl::string_view key, const nlohmann::json &value);
+
 /// True for the name of an attribute that libraries keep for themselves (`_num_labels`): no model reads one.
 bool isPrivateKey(absl::string_view key);
 

@@ -184,8 +184,13 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
     return success(); // what is summed over it, ZeroSharding sees
   }
   auto several = [&](StringRef axis) { return getSize(axis) > 1; };
-  if (zeroLevel > 0 && batchAxes.empty())
-    return line.emitOpError("needs an axis of the batch, and the mesh has none; add one, for instance \"dp\"");
+  if (zeroLevel > 0 && batchAxes.empty()) {
+    std::string flag = "dp=N";
+    for (const Axis &axis : mesh)
+      flag += "," + axis.name + "=" + std::to_string(axis.size);
+    return line.emitOpError("needs an axis of the batch, and the mesh has none; add one of N ranks, --mesh ")
+           << flag << ", or in a file the axis \"dp\" of size N";
+  }
   if (llvm::is_contained(batchAxes, "fsdp") && several("fsdp"))
     zeroAxis = "fsdp";
   else if (auto axis = llvm::find_if(batchAxes, several); axis != batchAxes.end())

@@ -132,7 +132,7 @@ dist.strategy @stages {
 
 dist.strategy @zero {
   mesh @mesh ["tp"] [2]
-  // expected-error @+1 {{needs an axis of the batch, and the mesh has none; add one, for instance "dp"}}
+  // expected-error @+1 {{needs an axis of the batch, and the mesh has none; add one of N ranks, --mesh dp=N,tp=2, or in a file the axis "dp" of size N}}
   zero level 1
 }
 

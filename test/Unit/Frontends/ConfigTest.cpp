@@ -431,6 +431,13 @@ TEST(Config, NotesOfKeysThatAreLeftOut) {
   EXPECT_EQ(config->remarks[0],
             "'dir/config.json': no effect: \"_num_labels\", \"layer_norm_type\"; a key that is null "
             "counts as absent, one that begins with _ is a library's own, and others say that something is off");
+  // Another order of the same products, as in the first revision of Llama 2 13B.
+  document = minimal("llama");
+  document["pretraining_tp"] = 2, document["gradient_checkpointing"] = false, document["use_bfloat16"] = nullptr;
+  ASSERT_EQ(parse(document)->remarks.size(), 1u);
+  EXPECT_THAT(parse(document)->remarks[0], HasSubstr("no effect: \"pretraining_tp\"; such keys choose another way"));
+  document["pretraining_tp"] = 1;
+  EXPECT_TRUE(parse(document)->remarks.empty());
   document = minimal("llama");
   document["auto_map"] = {{"AutoModelForCausalLM", "modeling.LlamaForCausalLM"}};
   ASSERT_EQ(parse(document)->remarks.size(), 1u);

@@ -144,7 +144,10 @@ TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=2,tp=2", .zero = 1, .zeroAxis = "do"}),
               HasSubstr("--zero 1: 'dist.zero' op names axis \"do\", which the mesh does not have; the nearest is "
                         "\"dp\""));
-  EXPECT_THAT(messageOf({.mesh = "tp=2", .zero = 1}), HasSubstr("needs an axis of the batch, and the mesh has none"));
+  EXPECT_THAT(
+      messageOf({.mesh = "tp=2", .zero = 1}),
+      HasSubstr("needs an axis of the batch, and the mesh has none; add one of N ranks, --mesh dp=N,tp=2, or in a "
+                "file the axis \"dp\" of size N"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 4}), HasSubstr("has level 4; the nearest of 0 to 3 is 3"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .prefetch = 1}), HasSubstr("--prefetch 1: says how parameters"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 1, .prefetch = 1}), HasSubstr("prefetches with level 1"));
