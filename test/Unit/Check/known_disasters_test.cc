@@ -1,6 +1,8 @@
 // Hangs and silent damage that users of other frameworks reported, each rebuilt as a tiny plan that must be refused for
 // the right reason, beside the fixed form that must pass. Where the reports are about numbers alone, no plan can show
 // it: see docs/checker.md.
+// test/Execution/reported_bugs_test.py has deepspeedai/DeepSpeed 5545, NVIDIA/Megatron-LM 107 and pytorch/pytorch
+// 64803, in plans that the compiler wrote.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
