@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_view.h"
 
@@ -14,6 +15,10 @@ namespace bowline {
 
 // Appends the operands of any command to `uses`, in order, and for a copy its source before its destination.
 void AppendOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
+
+// Calls `visit` with the buffer and the access of each operand of a program's commands, segments counted once.
+void ForEachOperand(const fbs::Plan& plan, const fbs::Program& program,
+                    absl::FunctionRef<void(uint32_t, fbs::Access)> visit);
 
 // For each buffer, whether it holds a result of such an entry: it is of kind State, and not in Plan.states. The plan
 // need have passed VerifyMemory alone.
