@@ -15,16 +15,12 @@
 #include "compiler/Codegen/TargetCpu.h"
 #include "compiler/Support/Fault.h"
 #include "dialects/Graph/GraphDialect.h"
-#include "dialects/Program/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "runtime/plan/plan_view.h"
 #include "llvm/ADT/StringSet.h"
@@ -69,33 +65,12 @@ StringRef CpuCodegen::imageFormat() const { return state->target.hasCode ? kElfI
 
 StringRef CpuCodegen::cpu() const { return state->cpu.ok() ? StringRef(state->cpu->name) : StringRef(); }
 
-void CpuCodegen::registerDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, graph::GraphDialect,
-                  LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-}
-
-LogicalResult bowline::checkKernelSignature(func::FuncOp kernel) {
-  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
-    return kernel.emitOpError("a kernel must have a body of one block");
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape() || tensor.getNumElements() == 0)
-      return kernel.emitOpError("arguments and results of a kernel must be tensors of static shape, got ") << type;
-    Type element = tensor.getElementType();
-    if (!elementTypeOf(element) || element.isUnsignedInteger())
-      return kernel.emitOpError("no code generation for elements of type ") << element;
-  }
-  return success();
-}
-
 void CpuCodegen::State::load(MLIRContext *loaded) {
   if (context == loaded)
     return;
   context = loaded;
   DialectRegistry registry;
-  registerDialects(registry);
+  registerCodegenDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, graph::GraphDialect,
                        LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();

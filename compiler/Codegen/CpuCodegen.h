@@ -36,7 +36,6 @@
 #include <vector>
 
 namespace mlir {
-class DialectRegistry;
 namespace func {
 class FuncOp;
 } // namespace func
@@ -63,9 +62,6 @@ class CpuCodegen : public KernelCodegen {
 public:
   explicit CpuCodegen(CpuTarget target);
   ~CpuCodegen() override;
-
-  /// The dialects that `add` builds operations of. They must be loaded, or loadable, in the kernels' context.
-  static void registerDialects(mlir::DialectRegistry &registry);
 
   llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "") override;
 

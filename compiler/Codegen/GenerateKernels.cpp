@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/GenerateKernels.h"
-#include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Emit/EmitKernel.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -34,7 +34,7 @@ public:
   StringRef getArgument() const override { return "generate-kernels"; }
   StringRef getDescription() const override { return "Code for the bodies of plan kernels"; }
 
-  void getDependentDialects(DialectRegistry &registry) const override { CpuCodegen::registerDialects(registry); }
+  void getDependentDialects(DialectRegistry &registry) const override { codegen::registerCodegenDialects(registry); }
 
   void runOnProgram() override {
     std::unique_ptr<KernelCodegen> codegen = backend.createCodegen(options);

@@ -10,8 +10,13 @@
 #define BOWLINE_COMPILER_CODEGEN_LOWERTOLLVM_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
 
 namespace bowline::codegen {
+
+/// Registers the dialects of which code generation builds operations, and their translation to LLVM IR. A context that
+/// holds kernels needs them.
+void registerCodegenDialects(mlir::DialectRegistry &registry);
 
 /// Converts the scf, vector, arith and math operations of `module` to the LLVM dialect.
 llvm::LogicalResult lowerToLLVM(mlir::ModuleOp module);

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Gpu/GpuCodegen.h"
-#include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/Gpu/CudaToolkit.h"
 #include "compiler/Codegen/Gpu/GpuKernelEmitter.h"
 #include "compiler/Codegen/LowerToLLVM.h"
@@ -108,7 +107,7 @@ FailureOr<KernelInfo> GpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
   if (state->context != kernel.getContext()) {
     state->context = kernel.getContext();
     DialectRegistry registry;
-    CpuCodegen::registerDialects(registry);
+    codegen::registerCodegenDialects(registry);
     state->context->appendDialectRegistry(registry);
     state->context->loadAllAvailableDialects();
   }

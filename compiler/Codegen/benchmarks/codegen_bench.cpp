@@ -15,6 +15,7 @@
 
 #include "benchmark/benchmark.h"
 #include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Codegen/benchmarks/kernel_sources.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -200,7 +201,7 @@ double median(std::vector<double> values) {
 
 void measure(benchmark::State &state, const benchmarks::KernelSource &source, size_t target, int threads) {
   DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   // Whole tiles of sixteen rows, so that no kernel is measured by its tails.

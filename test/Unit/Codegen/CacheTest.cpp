@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -47,7 +48,7 @@ struct Compiled {
 Compiled compile(std::shared_ptr<KernelCache> cache, const std::string &source = kSource,
                  const std::string &cpu = "x86-64-v3") {
   mlir::DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);

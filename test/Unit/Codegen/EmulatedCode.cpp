@@ -180,7 +180,7 @@ public:
     if (context != kernel.getContext()) {
       context = kernel.getContext();
       mlir::DialectRegistry registry;
-      CpuCodegen::registerDialects(registry);
+      codegen::registerCodegenDialects(registry);
       context->appendDialectRegistry(registry);
       context->loadAllAvailableDialects();
     }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Unit/Codegen/KernelHarness.h"
@@ -250,7 +251,7 @@ TEST(Epilogue, ThatDoesNotReadTheProduct) {
 
 std::string refusal(const std::string &source) {
   mlir::DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Unit/Codegen/KernelHarness.h"
@@ -48,7 +49,7 @@ TEST(Image, TwoBuildsGiveTheSameBytes) {
 
 TEST(Image, WithoutCodeKernelsArePlannedAlike) {
   mlir::DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(kSource, &context);
@@ -147,7 +148,7 @@ TEST(Image, NeedsNothingButTheMathLibrary) {
 /// The diagnostic for a module that has no code.
 std::string refusal(const std::string &source, const std::string &cpu = "x86-64-v3") {
   mlir::DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Unit/Codegen/KernelHarness.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -125,7 +126,7 @@ HostTensor test::decode(const void *from, Type type) {
 
 Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t streamedBytes) : isNative(cpu == "native") {
   DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   graph::registerElementwiseModels(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();

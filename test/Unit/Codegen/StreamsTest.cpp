@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Parser/Parser.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "test/Unit/Codegen/KernelHarness.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ struct Streams {
 
 Streams streamsOf(const std::string &source, int64_t streamedBytes) {
   mlir::DialectRegistry registry;
-  CpuCodegen::registerDialects(registry);
+  codegen::registerCodegenDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
