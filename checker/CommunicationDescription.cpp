@@ -2,8 +2,8 @@
 
 #include "checker/CommunicationDescription.h"
 #include "checker/JsonText.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"

@@ -4,7 +4,7 @@
 
 #include "checker/Counterexample.h"
 #include "checker/StreamOrder.h"
-#include "runtime/plan/matching.h"
+#include "runtime/plan/view/matching.h"
 #include "targets/target.h"
 
 #include "absl/strings/str_cat.h"

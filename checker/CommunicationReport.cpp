@@ -1,8 +1,8 @@
 //===- CommunicationReport.cpp - what ranks send, and what for ------------===//
 
 #include "checker/CommunicationReport.h"
-#include "runtime/plan/collective_view.h"
-#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/view/collective_view.h"
+#include "runtime/plan/view/mesh_view.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,7 @@
 #ifndef BOWLINE_CHECKER_COMMUNICATIONREPORT_H
 #define BOWLINE_CHECKER_COMMUNICATIONREPORT_H
 
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include <cstdint>
 #include <map>

@@ -3,8 +3,8 @@
 #include "checker/Communications.h"
 
 #include "checker/Counterexample.h"
-#include "runtime/plan/matching.h"
-#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/view/matching.h"
+#include "runtime/plan/view/mesh_view.h"
 
 #include "absl/strings/str_cat.h"
 

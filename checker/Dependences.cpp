@@ -3,7 +3,7 @@
 #include "checker/Dependences.h"
 
 #include "kernels/registry/product_epilogue.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 

@@ -4,7 +4,7 @@
 
 #include "checker/Counterexample.h"
 #include "checker/ValidRowsOf.h"
-#include "runtime/plan/buffer_view.h"
+#include "runtime/plan/view/buffer_view.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -5,7 +5,7 @@
 #include "checker/Counterexample.h"
 #include "checker/KernelSignature.h"
 #include "kernels/registry/data_check.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/str_cat.h"
 

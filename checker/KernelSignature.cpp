@@ -2,7 +2,7 @@
 
 #include "checker/KernelSignature.h"
 
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 

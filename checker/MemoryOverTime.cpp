@@ -2,7 +2,7 @@
 
 #include "checker/MemoryOverTime.h"
 
-#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/view/mesh_view.h"
 
 #include <algorithm>
 

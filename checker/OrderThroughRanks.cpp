@@ -3,7 +3,7 @@
 #include "checker/OrderThroughRanks.h"
 
 #include "checker/StreamOrder.h"
-#include "runtime/plan/collective_view.h"
+#include "runtime/plan/view/collective_view.h"
 
 #include <algorithm>
 #include <memory>

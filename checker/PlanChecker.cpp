@@ -14,11 +14,11 @@
 #include "checker/RunOverlap.h"
 #include "checker/SequenceCheck.h"
 #include "checker/SignatureCheck.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_meaning.h"
+#include "runtime/plan/meaning/plan_meaning.h"
 #include "runtime/plan/plan_writer.h"
-#include "runtime/plan/preparation.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/preparation.h"
 
 #include "absl/strings/str_cat.h"
 

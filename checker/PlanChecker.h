@@ -33,7 +33,7 @@
 //   replicas        states and outputs are equal on all ranks along each axis along which their layout does not divide
 //                   them (ReplicaCheck.h)
 //   meaning         of a certified plan: its outputs and states are computed from inputs and states as they were when
-//                   the plan was certified (runtime/plan/plan_meaning.h)
+//                   the plan was certified (runtime/plan/meaning/plan_meaning.h)
 //
 // Initialisation, clobbering and outputs are proven along the order of issue. That is enough without races: every order
 // in which the machine may run the commands keeps each two conflicting ones as they were issued, so each read sees the

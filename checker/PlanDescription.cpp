@@ -6,7 +6,7 @@
 #include "checker/MemoryTimeline.h"
 #include "checker/ValidRowsOf.h"
 #include "kernels/registry/product_epilogue.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/str_format.h"
 

@@ -6,8 +6,8 @@
 #include "checker/PictureBoxes.h"
 #include "checker/StepActivities.h"
 #include "checker/SvgText.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"

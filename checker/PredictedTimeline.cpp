@@ -4,9 +4,9 @@
 
 #include "checker/Communications.h"
 #include "checker/DeadlockCheck.h"
-#include "runtime/plan/collective_view.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/collective_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

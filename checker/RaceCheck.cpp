@@ -4,7 +4,7 @@
 
 #include "checker/ByteCells.h"
 #include "checker/Counterexample.h"
-#include "runtime/plan/matching.h"
+#include "runtime/plan/view/matching.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -4,9 +4,9 @@
 
 #include "checker/ByteCells.h"
 #include "checker/Counterexample.h"
-#include "runtime/plan/matching.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/preparation.h"
+#include "runtime/plan/view/matching.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/preparation.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -3,8 +3,8 @@
 #include "checker/RunOverlap.h"
 
 #include "checker/Counterexample.h"
-#include "runtime/plan/plan_view.h"
-#include "runtime/plan/preparation.h"
+#include "runtime/plan/view/plan_view.h"
+#include "runtime/plan/view/preparation.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -4,7 +4,7 @@
 
 #include "checker/Counterexample.h"
 #include "kernels/registry/sequence_operands.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/str_cat.h"
 

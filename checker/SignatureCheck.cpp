@@ -5,8 +5,8 @@
 #include "checker/Counterexample.h"
 #include "checker/KernelSignature.h"
 #include "kernels/signatures/coverage.h"
-#include "runtime/plan/code_contract.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/meaning/code_contract.h"
+#include "runtime/plan/view/plan_view.h"
 #include "targets/target.h"
 
 #include "absl/strings/str_cat.h"

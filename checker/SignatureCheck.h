@@ -19,7 +19,7 @@ namespace bowline {
 /// build; only a plugin executes its plans.
 ///
 /// Proves as well that each kernel that calls generated code is one that the code was made for: that the code has
-/// contracts (runtime/plan/code_contract.h), which VerifyPlan compared.
+/// contracts (runtime/plan/meaning/code_contract.h), which VerifyPlan compared.
 class SignatureCheck {
 public:
   explicit SignatureCheck(const fbs::Plan &plan) : plan_(plan) {}

@@ -8,7 +8,7 @@
 #define BOWLINE_CHECKER_STREAMORDER_H
 
 #include "runtime/plan/plan_generated.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/types/span.h"
 

@@ -2,7 +2,7 @@
 
 #include "checker/Timeline.h"
 
-#include "runtime/plan/buffer_view.h"
+#include "runtime/plan/view/buffer_view.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -9,7 +9,7 @@
 #define BOWLINE_CHECKER_TIMELINE_H
 
 #include "runtime/plan/plan_generated.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"

@@ -8,7 +8,7 @@
 #define BOWLINE_CHECKER_VALIDROWSOF_H
 
 #include "kernels/registry/valid_rows.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 #include <optional>
 

@@ -7,10 +7,10 @@
 #include "checker/PredictedTimeline.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/output_files.h"
-#include "runtime/plan/command_trace.h"
-#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/command_trace.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "runtime/tools/tool_support.h"
 
 #include <CLI/CLI.hpp>

@@ -14,7 +14,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Analysis/ModuleTarget.h"
-#include "runtime/plan/code_contract.h"
+#include "runtime/plan/meaning/code_contract.h"
 
 #include "llvm/ADT/BitVector.h"
 

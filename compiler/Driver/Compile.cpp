@@ -25,12 +25,12 @@
 #include "frontends/hf/Weights.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Fusion/Traffic.h"
+#include "passes/Fusion/Groups/Traffic.h"
 #include "runtime/base/foreign_file.h"
 #include "runtime/base/gguf_model.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/plan/attachments.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "targets/costs/link.h"
 
 #include <filesystem>

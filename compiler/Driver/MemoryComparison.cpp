@@ -13,8 +13,8 @@
 #include "checker/PredictedTimeline.h"
 #include "compiler/Driver/MemoryAdvice.h"
 #include "compiler/Driver/MemoryReport.h"
-#include "runtime/plan/collective_view.h"
 #include "runtime/plan/plan_writer.h"
+#include "runtime/plan/view/collective_view.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileSetup.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 using namespace bowline;
 

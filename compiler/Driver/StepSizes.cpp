@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "frontends/hf/Import.h"
 #include "passes/Stages/Schedules/ScheduleTable.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

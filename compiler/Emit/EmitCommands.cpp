@@ -8,8 +8,8 @@
 
 #include "compiler/Emit/EmitCommands.h"
 #include "compiler/Emit/PlanTypes.h"
-#include "runtime/plan/collective_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/collective_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>

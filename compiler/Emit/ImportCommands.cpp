@@ -8,7 +8,7 @@
 
 #include "compiler/Emit/ImportRole.h"
 #include "dialects/Plan/Reason.h"
-#include "runtime/plan/collective_view.h"
+#include "runtime/plan/view/collective_view.h"
 
 using namespace mlir;
 using namespace bowline;

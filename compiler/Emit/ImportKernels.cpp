@@ -9,7 +9,7 @@
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/ImportRole.h"
 #include "runtime/base/sha256.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "llvm/ADT/BitVector.h"
 
 #include <limits>

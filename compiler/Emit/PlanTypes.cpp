@@ -9,7 +9,7 @@
 #include "compiler/Emit/PlanTypes.h"
 #include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/BuiltinAttributes.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

@@ -52,7 +52,7 @@ plan::BufferOp PlanRole::findState(StringRef name) {
 }
 
 int64_t PlanMemory::addressOf(plan::BufferOp buffer, int64_t slot) const {
-  // Slots are those of SlotOf in runtime/plan/plan_view.h: temporary buffers may have fewer slots than there are
+  // Slots are those of SlotOf in runtime/plan/view/plan_view.h: temporary buffers may have fewer slots than there are
   // microbatches.
   auto slots = static_cast<int64_t>(buffer.getSlots());
   int64_t own = slots == 1 ? 0 : buffer.getKind() == plan::BufferKind::Temporary ? slot % slots : slot;

@@ -219,7 +219,7 @@ def Plan_ImageOp : Plan_Op<"image"> {
   let summary = "Machine code of the generated kernels: an ELF shared object";
   let description = [{
     `contracts` are pairs of 64 bits, one for each `plan.kernel` that calls the code, and `hash` is the sha256 of data and
-    contracts in hexadecimal (runtime/plan/code_contract.h). The pass that generates code writes them, and nothing else
+    contracts in hexadecimal (runtime/plan/meaning/code_contract.h). The pass that generates code writes them, and nothing else
     does: a kernel that is changed afterwards has no contract in its image.
 
     **Constraints:** contracts and hash come together; the hash has 64 hexadecimal digits.
@@ -405,7 +405,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
 
     `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
     operation that it has with other roles, in the order of issue with the timeline expanded. `values` says what the
-    entry computes: digests, two numbers each, the lower half first (`runtime/plan/plan_meaning.h`). Both are what the
+    entry computes: digests, two numbers each, the lower half first (`runtime/plan/meaning/plan_meaning.h`). Both are what the
     file says; whoever loads the file checks them.
 
     ```mlir

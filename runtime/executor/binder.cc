@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "checker/KernelSignature.h"
 #include "kernels/registry/registry.h"
-#include "runtime/plan/buffer_view.h"
-#include "runtime/plan/collective_view.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
-#include "runtime/plan/preparation.h"
+#include "runtime/plan/view/buffer_view.h"
+#include "runtime/plan/view/collective_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
+#include "runtime/plan/view/preparation.h"
 
 namespace bowline {
 namespace {

@@ -15,9 +15,9 @@
 #include "runtime/executor/links.h"
 #include "runtime/hal/communicator.h"
 #include "runtime/hal/device.h"
-#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_generated.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/plan_view.h"
 #include "runtime/plan/sequences.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 namespace {

@@ -15,9 +15,9 @@
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/binder.h"
 #include "runtime/executor/recorder.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 namespace {

@@ -21,7 +21,7 @@
 #include "runtime/executor/trace.h"
 #include "runtime/hal/device.h"
 #include "runtime/plan/plan_file.h"
-#include "runtime/plan/preparation.h"
+#include "runtime/plan/view/preparation.h"
 
 namespace bowline {
 
@@ -84,8 +84,8 @@ struct ProfileRow {
 // addresses filled in. The host reaches memory by Read and Write alone. States keep their values between runs and are
 // undefined at first: run the plan's entry of kind Init, or write them. One thread at a time uses a session.
 //
-// Where the plan has an entry of kind Prepare (runtime/plan/preparation.h), the session runs it before an entry that
-// reads its results, if parameters may have changed since: an entry or the caller wrote them.
+// Where the plan has an entry of kind Prepare (runtime/plan/view/preparation.h), the session runs it before an entry
+// that reads its results, if parameters may have changed since: an entry or the caller wrote them.
 class Session {
  public:
   // With a group, all its ranks create their sessions at the same time.

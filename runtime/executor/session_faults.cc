@@ -8,8 +8,8 @@
 #include "kernels/registry/data_check.h"
 #include "runtime/executor/binder.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/plan_view.h"
-#include "runtime/plan/preparation.h"
+#include "runtime/plan/view/plan_view.h"
+#include "runtime/plan/view/preparation.h"
 
 namespace bowline {
 

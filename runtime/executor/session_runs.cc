@@ -8,7 +8,7 @@
 #include "runtime/executor/binder.h"
 #include "runtime/executor/recorder.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/foreign_file.h"
-#include "runtime/plan/plan_view.h"
 #include "runtime/plan/schema_hash.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 namespace {

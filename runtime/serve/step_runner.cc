@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline::serve {
 

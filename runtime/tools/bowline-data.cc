@@ -12,9 +12,9 @@
 #include "runtime/base/status.h"
 #include "runtime/tools/tokenize_text.h"
 #include "runtime/tools/tool_support.h"
-#include "runtime/train/checkpoint.h"
-#include "runtime/train/dataset.h"
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/checkpoint/checkpoint.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
+#include "runtime/train/data/dataset.h"
 
 namespace bowline {
 namespace {

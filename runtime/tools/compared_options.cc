@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/file_fingerprint.h"
-#include "runtime/train/dataset_group.h"
+#include "runtime/train/data/dataset_group.h"
 
 namespace bowline {
 namespace {

@@ -13,7 +13,7 @@
 #include "runtime/base/small_file.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/stop_signals.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint/checkpoint.h"
 
 namespace bowline {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/strip.h"
 #include "runtime/base/output_files.h"
 #include "runtime/hal/driver_registry.h"
-#include "runtime/plan/plan_view.h"
-#include "runtime/train/dataset_group.h"
+#include "runtime/plan/view/plan_view.h"
+#include "runtime/train/data/dataset_group.h"
 #include "runtime/train/metrics_log.h"
 
 namespace bowline {

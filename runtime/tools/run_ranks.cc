@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/loopback/loopback_group.h"
-#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/view/mesh_view.h"
 
 namespace bowline {
 

@@ -20,7 +20,7 @@
 #include "runtime/base/output_files.h"
 #include "runtime/text/gguf_tokenizer.h"
 #include "runtime/tools/tool_support.h"
-#include "runtime/train/dataset_formats.h"
+#include "runtime/train/data/dataset_formats.h"
 
 namespace bowline {
 namespace {

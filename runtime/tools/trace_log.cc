@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "runtime/plan/command_trace.h"
+#include "runtime/plan/view/command_trace.h"
 
 namespace bowline {
 

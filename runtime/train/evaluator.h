@@ -7,8 +7,8 @@
 #include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
-#include "runtime/train/dataset.h"
-#include "runtime/train/sampler.h"
+#include "runtime/train/data/dataset.h"
+#include "runtime/train/data/sampler.h"
 #include "runtime/train/token_ports.h"
 
 namespace bowline {

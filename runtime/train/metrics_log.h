@@ -8,7 +8,7 @@
 
 #include "runtime/base/json_lines.h"
 #include "runtime/base/status.h"
-#include "runtime/train/checkpoint_saver.h"
+#include "runtime/train/checkpoint/checkpoint_saver.h"
 #include "runtime/train/trainer.h"
 
 namespace bowline {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 

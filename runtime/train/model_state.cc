@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "runtime/train/token_ports.h"
 
 namespace bowline {

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/attachments.h"
-#include "runtime/train/checkpoint_files.h"
+#include "runtime/train/tensors/checkpoint_files.h"
 
 namespace bowline {
 

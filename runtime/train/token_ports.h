@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
-#include "runtime/train/dataset.h"
-#include "runtime/train/sampler.h"
+#include "runtime/train/data/dataset.h"
+#include "runtime/train/data/sampler.h"
 
 namespace bowline {
 

@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
 #include "runtime/train/agreement.h"
-#include "runtime/train/dataset.h"
+#include "runtime/train/data/dataset.h"
 
 namespace bowline {
 

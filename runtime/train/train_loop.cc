@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/train/checkpoint_saver.h"
-#include "runtime/train/non_finite.h"
+#include "runtime/train/checkpoint/checkpoint_saver.h"
+#include "runtime/train/tensors/non_finite.h"
 
 namespace bowline {
 namespace {

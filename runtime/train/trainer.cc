@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
+#include "runtime/train/checkpoint/saved_type.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/non_finite.h"
-#include "runtime/train/saved_type.h"
+#include "runtime/train/tensors/non_finite.h"
 
 namespace bowline {
 namespace {

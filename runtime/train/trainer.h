@@ -10,11 +10,11 @@
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
 #include "runtime/train/agreement.h"
-#include "runtime/train/checkpoint.h"
-#include "runtime/train/dataset.h"
-#include "runtime/train/parallel_save.h"
+#include "runtime/train/checkpoint/checkpoint.h"
+#include "runtime/train/checkpoint/parallel_save.h"
+#include "runtime/train/data/dataset.h"
+#include "runtime/train/data/sampler.h"
 #include "runtime/train/recipe.h"
-#include "runtime/train/sampler.h"
 #include "runtime/train/token_ports.h"
 
 namespace bowline {

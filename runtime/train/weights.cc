@@ -19,12 +19,12 @@
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/plan/attachments.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/checkpoint/checkpoint.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/shard_index.h"
-#include "runtime/train/sharding.h"
-#include "runtime/train/stored_tensors.h"
+#include "runtime/train/tensors/shard_index.h"
+#include "runtime/train/tensors/sharding.h"
+#include "runtime/train/tensors/stored_tensors.h"
 
 namespace bowline {
 namespace {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
 #include "test/Execution/StrategyCase.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"

@@ -18,7 +18,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/mapped_file.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "runtime/text/gguf_tokenizer.h"
 #include "runtime/train/weights.h"
 

@@ -10,7 +10,7 @@
 #define BOWLINE_TEST_EXECUTION_RANKHARNESS_H
 
 #include "runtime/plan/plan_generated.h"
-#include "runtime/train/dataset.h"
+#include "runtime/train/data/dataset.h"
 #include "runtime/train/trainer.h"
 
 #include "absl/types/span.h"

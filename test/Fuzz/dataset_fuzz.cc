@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/train/dataset.h"
-#include "runtime/train/sampler.h"
+#include "runtime/train/data/dataset.h"
+#include "runtime/train/data/sampler.h"
 
 namespace {
 

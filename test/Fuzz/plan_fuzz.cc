@@ -14,8 +14,8 @@
 #include "checker/PlanPicture.h"
 #include "checker/PredictedTimeline.h"
 #include "runtime/executor/session.h"
+#include "runtime/plan/meaning/plan_meaning.h"
 #include "runtime/plan/plan_file.h"
-#include "runtime/plan/plan_meaning.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

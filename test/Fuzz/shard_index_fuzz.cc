@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "runtime/train/shard_index.h"
+#include "runtime/train/tensors/shard_index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto index = bowline::ShardIndexFromJson({reinterpret_cast<const char*>(data), size}, "shards.json");

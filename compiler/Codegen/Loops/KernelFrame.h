@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_LOOPS_KERNELFRAME_H
 #define BOWLINE_COMPILER_CODEGEN_LOOPS_KERNELFRAME_H
 
-#include "compiler/Codegen/Nest.h"
+#include "compiler/Codegen/Nests/Nest.h"
 #include "compiler/Codegen/TargetCpu.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "benchmark/benchmark.h"
-#include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/Cpu/CpuCodegen.h"
 #include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Codegen/benchmarks/kernel_sources.h"
 #include "kernels/cpu/parallel/parallel.h"

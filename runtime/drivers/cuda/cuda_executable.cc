@@ -4,8 +4,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/drivers/cuda/cuda_function.h"
-#include "runtime/drivers/cuda/cuda_launchable.h"
+#include "runtime/drivers/cuda/card/cuda_function.h"
+#include "runtime/drivers/cuda/card/cuda_launchable.h"
 #include "runtime/drivers/cuda/cuda_target.h"
 
 namespace bowline {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/drivers/cuda/cuda_card.h"
+#include "runtime/drivers/cuda/card/cuda_card.h"
 #include "runtime/hal/executable.h"
 
 namespace bowline {

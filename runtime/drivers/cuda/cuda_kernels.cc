@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/kernel_program.h"
-#include "runtime/drivers/cuda/cuda_launch.h"
-#include "runtime/drivers/cuda/cuda_launchable.h"
-#include "runtime/drivers/cuda/separate_epilogue.h"
+#include "runtime/drivers/cuda/card/cuda_launch.h"
+#include "runtime/drivers/cuda/card/cuda_launchable.h"
+#include "runtime/drivers/cuda/products/separate_epilogue.h"
 
 namespace bowline {
 namespace {

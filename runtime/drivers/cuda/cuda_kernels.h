@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "runtime/drivers/cuda/attention.h"
-#include "runtime/drivers/cuda/cuda_card.h"
-#include "runtime/drivers/cuda/gemm.h"
+#include "runtime/drivers/cuda/card/cuda_card.h"
+#include "runtime/drivers/cuda/cudnn/attention.h"
+#include "runtime/drivers/cuda/products/gemm.h"
 #include "runtime/hal/executable.h"
 
 namespace bowline {

@@ -37,10 +37,10 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/binder.h"
-#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
-#include "runtime/plan/plan_view.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "types/half.h"
 
 namespace bowline {

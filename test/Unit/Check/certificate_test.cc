@@ -11,7 +11,7 @@
 
 #include "checker/PlanChecker.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

@@ -15,8 +15,8 @@
 #include "checker/PlanPicture.h"
 #include "checker/PredictedTimeline.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/plan_meaning.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/meaning/plan_meaning.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "checker/PlanChecker.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Check/rank_runs.h"
 #include "test/Unit/Plan/plan_fixture.h"

@@ -1,6 +1,6 @@
 // Which changes to a plan change what it computes, and which do not.
 
-#include "runtime/plan/plan_meaning.h"
+#include "runtime/plan/meaning/plan_meaning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

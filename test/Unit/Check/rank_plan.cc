@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "runtime/drivers/cpu/cpu_device.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "checker/PlanChecker.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Check/rank_runs.h"
 #include "test/Unit/Plan/plan_fixture.h"
 

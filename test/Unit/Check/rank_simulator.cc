@@ -3,9 +3,9 @@
 #include <map>
 #include <tuple>
 
-#include "runtime/plan/buffer_view.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/buffer_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Unit/Check/rank_runs.h"
 
 namespace bowline::testing {

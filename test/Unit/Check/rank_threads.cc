@@ -5,8 +5,8 @@
 
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Unit/Check/rank_runs.h"
 
 namespace bowline::testing {

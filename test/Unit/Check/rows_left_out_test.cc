@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "checker/PlanChecker.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Train/plan_builder.h"
 

@@ -12,8 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "runtime/base/atomic_file.h"
-#include "runtime/plan/plan_view.h"
 #include "runtime/plan/plan_writer.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "checker/PlanChecker.h"
-#include "runtime/plan/plan_meaning.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/meaning/plan_meaning.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Check/rank_runs.h"
 #include "test/Unit/Plan/plan_fixture.h"

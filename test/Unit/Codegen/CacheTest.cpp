@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Codegen/CpuCodegen.h"
-#include "compiler/Codegen/LowerToLLVM.h"
+#include "compiler/Codegen/Cpu/CpuCodegen.h"
 #include "compiler/Codegen/KernelCache.h"
+#include "compiler/Codegen/LowerToLLVM.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

@@ -8,12 +8,12 @@
 
 #include "test/Unit/Codegen/EmulatedCode.h"
 
-#include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/Cpu/CpuCodegen.h"
 #include "compiler/Codegen/Gpu/GpuKernelEmitter.h"
 #include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Codegen/TargetCpu.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Support/gpu_blocks/gpu_blocks.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"

@@ -12,9 +12,9 @@
 #include <memory>
 #include <string>
 
+#include "compiler/Codegen/Cpu/ObjectFile.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Codegen/KernelCodegen.h"
-#include "compiler/Codegen/ObjectFile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Error.h"
 

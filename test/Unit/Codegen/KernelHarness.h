@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/Cpu/CpuCodegen.h"
 #include "dialects/Graph/HostTensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

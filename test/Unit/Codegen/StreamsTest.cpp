@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/Parser/Parser.h"
 #include "compiler/Codegen/LowerToLLVM.h"
+#include "mlir/Parser/Parser.h"
 #include "test/Unit/Codegen/KernelHarness.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include "dialects/Program/ProgramEnums.h"
 #include "gtest/gtest.h"
 #include "llvm/ADT/StringExtras.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 namespace {

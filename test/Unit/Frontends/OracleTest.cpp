@@ -22,7 +22,7 @@
 #include "passes/Training/Passes.h"
 #include "runtime/base/json.h"
 #include "runtime/base/safetensors.h"
-#include "runtime/train/sampler.h"
+#include "runtime/train/data/sampler.h"
 #include "test/Unit/Frontends/HfTestSupport.h"
 
 #include <cmath>

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Fusion/EpilogueFusion.h"
+#include "passes/Fusion/Epilogues/EpilogueFusion.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Fusion/EpilogueBody.h"
+#include "passes/Fusion/Epilogues/EpilogueBody.h"
 #include "passes/Fusion/Passes.h"
 #include "test/Unit/Passes/StepExecution.h"
 #include "test/Unit/Passes/TypeText.h"

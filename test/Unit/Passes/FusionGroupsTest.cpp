@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Fusion/FusionGroups.h"
+#include "passes/Fusion/Groups/FusionGroups.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Unit/Passes/RandomProgram.h"

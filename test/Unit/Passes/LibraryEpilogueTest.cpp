@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Fusion/LibraryEpilogue.h"
+#include "passes/Fusion/Epilogues/LibraryEpilogue.h"
 #include "compiler/Interp/KernelInterpreter.h"
 #include "kernels/registry/product_epilogue.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Fusion/Epilogues/ProductSum.h"
 #include "passes/Fusion/Passes.h"
-#include "passes/Fusion/ProductSum.h"
 #include "test/Unit/Passes/StepExecution.h"
 #include "test/Unit/Passes/TypeText.h"
 #include "llvm/ADT/StringExtras.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Fusion/LossTiling.h"
+#include "passes/Fusion/Loss/LossTiling.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

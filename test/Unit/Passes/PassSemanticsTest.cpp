@@ -16,7 +16,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Fusion/EpilogueFusion.h"
+#include "passes/Fusion/Epilogues/EpilogueFusion.h"
 #include "passes/Fusion/Passes.h"
 #include "test/Unit/Passes/RandomProgram.h"
 #include "gtest/gtest.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/plan/plan_view.h"
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Plan/verifier_rules.h"
 

@@ -9,10 +9,10 @@
 
 #include "kernels/registry/data_check.h"
 #include "runtime/drivers/cpu/cpu_device.h"
-#include "runtime/plan/code_contract.h"
+#include "runtime/plan/meaning/code_contract.h"
 #include "runtime/plan/plan_file.h"
-#include "runtime/plan/plan_view.h"
 #include "runtime/plan/plan_writer.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline::testing {
 namespace {

@@ -1,7 +1,7 @@
 // Rules of what a plan is for: its target, mesh, names and attachments; and what only a file that no compiler wrote
 // has. verify_*_test.cc have the rules of one part of plans each.
 
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Plan/verifier_rules.h"
 

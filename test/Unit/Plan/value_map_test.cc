@@ -1,4 +1,4 @@
-#include "runtime/plan/value_map.h"
+#include "runtime/plan/meaning/value_map.h"
 
 #include <gtest/gtest.h>
 

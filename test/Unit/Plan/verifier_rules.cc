@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
 namespace bowline::testing {

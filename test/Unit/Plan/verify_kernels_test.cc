@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Plan/verifier_rules.h"
 

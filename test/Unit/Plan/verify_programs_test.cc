@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verify/semantic_verifier.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Plan/verifier_rules.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline::testing {
 

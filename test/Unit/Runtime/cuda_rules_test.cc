@@ -8,7 +8,7 @@
 
 #include "kernels/reference/reference.h"
 #include "runtime/drivers/cuda/cuda_target.h"
-#include "runtime/drivers/cuda/gemm_layout.h"
+#include "runtime/drivers/cuda/products/gemm_layout.h"
 #include "test/Unit/Kernels/matmul_problem.h"
 
 namespace bowline {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/attention_program.h"
-#include "runtime/drivers/cuda/attention_graph.h"
-#include "runtime/drivers/cuda/cudnn_plan.h"
+#include "runtime/drivers/cuda/cudnn/attention_graph.h"
+#include "runtime/drivers/cuda/cudnn/cudnn_plan.h"
 
 namespace bowline {
 namespace {

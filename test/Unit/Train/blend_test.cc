@@ -1,4 +1,4 @@
-#include "runtime/train/blend.h"
+#include "runtime/train/data/blend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "runtime/train/dataset_group.h"
+#include "runtime/train/data/dataset_group.h"
 
 namespace bowline {
 namespace {

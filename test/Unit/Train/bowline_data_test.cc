@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "runtime/train/dataset.h"
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
+#include "runtime/train/data/dataset.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/shell.h"
 #include "test/Unit/Train/token_files.h"

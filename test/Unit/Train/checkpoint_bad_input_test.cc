@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "runtime/base/safetensors_writer.h"
-#include "runtime/train/checkpoint.h"
-#include "runtime/train/non_finite.h"
-#include "runtime/train/saved_type.h"
-#include "runtime/train/stored_part.h"
+#include "runtime/train/checkpoint/checkpoint.h"
+#include "runtime/train/checkpoint/saved_type.h"
+#include "runtime/train/tensors/non_finite.h"
+#include "runtime/train/tensors/stored_part.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
 

@@ -1,6 +1,6 @@
 // Saves beside the steps of several ranks, and the directory that they save into.
 
-#include "runtime/train/checkpoint_saver.h"
+#include "runtime/train/checkpoint/checkpoint_saver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "runtime/plan/plan_writer.h"
-#include "runtime/train/non_finite.h"
-#include "runtime/train/save_directory.h"
+#include "runtime/train/checkpoint/save_directory.h"
+#include "runtime/train/tensors/non_finite.h"
 #include "runtime/train/train_loop.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/agreement_fixture.h"

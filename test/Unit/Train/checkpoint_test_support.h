@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/train/checkpoint.h"
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/checkpoint/checkpoint.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
 
 namespace bowline {
 

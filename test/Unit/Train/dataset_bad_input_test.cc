@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/train/dataset.h"
+#include "runtime/train/data/dataset.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/token_files.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/train/dataset.h"
+#include "runtime/train/data/dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What the ranks of a run decide together, and checkpoints that they save together.
 
-#include "runtime/train/parallel_save.h"
+#include "runtime/train/checkpoint/parallel_save.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <random>
 
-#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/agreement_fixture.h"

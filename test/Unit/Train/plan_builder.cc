@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/data_check.h"
-#include "runtime/plan/plan_view.h"
+#include "runtime/plan/view/plan_view.h"
 
 namespace bowline {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "runtime/base/safetensors.h"
 #include "runtime/plan/plan_writer.h"
+#include "runtime/train/checkpoint/parallel_save.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/parallel_save.h"
-#include "runtime/train/save_checkpoint.h"
 #include "runtime/train/weights.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Runtime/comm_fixture.h"

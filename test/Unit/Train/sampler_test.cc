@@ -1,4 +1,4 @@
-#include "runtime/train/sampler.h"
+#include "runtime/train/data/sampler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/train/dataset_group.h"
+#include "runtime/train/data/dataset_group.h"
 #include "test/Unit/Train/token_files.h"
 
 namespace bowline {

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "runtime/base/safetensors.h"
-#include "runtime/train/save_checkpoint.h"
-#include "runtime/train/shard_index.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
+#include "runtime/train/tensors/shard_index.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 

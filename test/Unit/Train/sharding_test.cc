@@ -1,6 +1,6 @@
 // Parts of tensors against their definition, carried out step by step on arrays of element numbers.
 
-#include "runtime/train/sharding.h"
+#include "runtime/train/tensors/sharding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/train/dataset_group.h"
+#include "runtime/train/data/dataset_group.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Runtime/comm_fixture.h"
 #include "test/Unit/Train/token_files.h"

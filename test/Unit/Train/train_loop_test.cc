@@ -14,7 +14,7 @@
 
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
-#include "runtime/train/non_finite.h"
+#include "runtime/train/tensors/non_finite.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/toy_run.h"

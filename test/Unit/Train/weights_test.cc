@@ -7,8 +7,8 @@
 #include <random>
 
 #include "runtime/base/safetensors_writer.h"
+#include "runtime/train/checkpoint/save_checkpoint.h"
 #include "runtime/train/model_state.h"
-#include "runtime/train/save_checkpoint.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Runtime/session_tensors.h"

@@ -1,0 +1,32 @@
+//===- Traffic.h - Bytes that operations read and write
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_FUSION_GROUPS_TRAFFIC_H
+#define BOWLINE_PASSES_FUSION_GROUPS_TRAFFIC_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+
+namespace bowline {
+
+/// Module attribute of measure-traffic: bytes per entry, a dictionary of numbers.
+inline constexpr llvm::StringLiteral kUnfusedBytesAttr = "plan.unfused_bytes";
+
+/// Of a tensor of static shape; elements of less than a byte take one.
+int64_t bytesOfTensor(mlir::Value value);
+
+/// Bytes of the operands and results of `op` as a kernel of its own: those of a repeated value are read once, where it
+/// comes from. Zero for what is no kernel: reads and writes of variables, reshapes, constants, broadcasts.
+int64_t trafficOf(mlir::Operation *op);
+
+/// The sum over all operations of `block`.
+int64_t trafficOf(mlir::Block &block);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_FUSION_GROUPS_TRAFFIC_H

@@ -1,0 +1,31 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDNN_CUDNN_PLAN_H_
+#define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDNN_CUDNN_PLAN_H_
+
+#include <cstddef>
+
+#include "runtime/drivers/cuda/cudnn/cudnn_graph.h"
+
+namespace bowline {
+
+// What cuDNN compiles a graph to.
+class CudnnPlan {
+ public:
+  // The first of the library's choices for a device with these properties that it can make, and whose workspace has at
+  // most `limit` bytes. kUnimplemented with what the library says where it has none for the graph, kResourceExhausted
+  // naming the least workspace where none fits.
+  static absl::StatusOr<CudnnPlan> Create(const CudnnApi& api, const CudnnDescriptor& properties,
+                                          const CudnnDescriptor& graph, size_t limit);
+
+  const CudnnDescriptor& descriptor() const { return plan_; }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  CudnnPlan(CudnnDescriptor plan, size_t bytes) : plan_(std::move(plan)), workspace_bytes_(bytes) {}
+
+  CudnnDescriptor plan_;
+  size_t workspace_bytes_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_CUDA_CUDNN_CUDNN_PLAN_H_

@@ -1,0 +1,71 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_NCCL_NCCL_WATCH_H_
+#define BOWLINE_RUNTIME_DRIVERS_CUDA_NCCL_NCCL_WATCH_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/drivers/cuda/card/cuda_card.h"
+#include "runtime/drivers/cuda/nccl/nccl_api.h"
+
+namespace bowline {
+
+// A thread of a device that looks after its communicators. Operations of NCCL wait on the card for other ranks, for
+// ever if these never come, and so does the host in whatever it calls then: a wait for a stream, but also a launch into
+// a queue that is full. So somebody else has to see that a rank is late or gone, and ends them all.
+class NcclWatch {
+ public:
+  // A small part of the shortest timeout that a run may have.
+  static constexpr std::chrono::milliseconds kPeriod{10};
+
+  class Member {
+   public:
+    virtual ~Member() = default;
+    // Says to the other ranks what is under way; returns what broke the run, or an error that NCCL found.
+    virtual absl::Status Look() = 0;
+    // Refuses operations from now on. Abort follows, when all members are closed.
+    virtual void Close() = 0;
+    // What is returned is called when NCCL has ended the group in which all are aborted; the member may be gone then.
+    virtual std::function<void()> Abort() = 0;
+  };
+
+  NcclWatch(const CudaCard* card, const NcclApi& api) : card_(card), api_(api) {}
+  ~NcclWatch();
+  NcclWatch(const NcclWatch&) = delete;
+  NcclWatch& operator=(const NcclWatch&) = delete;
+
+  // kResourceExhausted when the system has no thread for it.
+  absl::Status Add(Member* member);
+  // Nothing is called any more when this returns.
+  void Remove(Member* member);
+
+  bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
+  // OK, or why all operations were ended.
+  absl::Status failure() const;
+  // All operations of all members end soon after this. The first error stays, and is returned.
+  absl::Status Fail(absl::Status why);
+
+ private:
+  void Work();
+  void CloseAll(absl::Status why);
+  // On the thread alone, which may wait in it for the owners of graphs to destroy them, as NCCL does. Unlocks.
+  void AbortAll(std::unique_lock<std::mutex>& lock);
+
+  const CudaCard* card_;
+  const NcclApi& api_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
+  std::vector<Member*> members_;
+  absl::Status failure_;
+  bool stop_ = false, aborted_ = false;
+  std::atomic<bool> has_failed_{false};
+  std::thread thread_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_CUDA_NCCL_NCCL_WATCH_H_

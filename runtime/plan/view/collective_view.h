@@ -1,0 +1,35 @@
+#ifndef BOWLINE_RUNTIME_PLAN_VIEW_COLLECTIVE_VIEW_H_
+#define BOWLINE_RUNTIME_PLAN_VIEW_COLLECTIVE_VIEW_H_
+
+// Collectives of a plan as kernels/registry/collectives.h defines them. Safe on plans whose kinds were verified.
+
+#include <cstdint>
+
+#include "kernels/registry/collectives.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline {
+
+static_assert(static_cast<size_t>(fbs::CollectiveKind::MAX) + 1 == collectives::kCount, "a kind has no definition");
+
+inline collectives::Kind KindOf(fbs::CollectiveKind kind) { return static_cast<collectives::Kind>(kind); }
+inline const collectives::Definition& DefinitionOf(fbs::CollectiveKind kind) { return collectives::Of(KindOf(kind)); }
+
+// The parameter of a collective, from the field in which the format has it for the kind; 0 for a kind without one.
+inline uint32_t ParameterOf(const fbs::Collective& collective) {
+  if (DefinitionOf(collective.kind()).parameter == collectives::Parameter::kShift) return collective.shift();
+  return DefinitionOf(collective.kind()).reduces() ? static_cast<uint32_t>(collective.reduction()) : 0;
+}
+inline uint32_t ParameterOf(const fbs::CollectiveT& collective) {
+  if (DefinitionOf(collective.kind).parameter == collectives::Parameter::kShift) return collective.shift;
+  return DefinitionOf(collective.kind).reduces() ? static_cast<uint32_t>(collective.reduction) : 0;
+}
+// Sets the field that holds the parameter of a collective whose kind is set; does nothing for a kind without one.
+inline void SetParameter(fbs::CollectiveT& collective, uint32_t parameter) {
+  if (DefinitionOf(collective.kind).parameter == collectives::Parameter::kShift) collective.shift = parameter;
+  if (DefinitionOf(collective.kind).reduces()) collective.reduction = static_cast<fbs::Reduction>(parameter);
+}
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_VIEW_COLLECTIVE_VIEW_H_

@@ -1,0 +1,47 @@
+#ifndef BOWLINE_RUNTIME_PLAN_VIEW_PREPARATION_H_
+#define BOWLINE_RUNTIME_PLAN_VIEW_PREPARATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/view/plan_view.h"
+
+namespace bowline {
+
+// An entry of kind Prepare computes what depends on parameters and constants alone: weights in the order in which
+// products read them, tables of angles. It runs after parameters were set and before any entry that reads its results.
+
+// Appends the operands of any command to `uses`, in order, and for a copy its source before its destination.
+void AppendOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
+
+// Calls `visit` with the buffer and the access of each operand of a program's commands, segments counted once.
+void ForEachOperand(const fbs::Plan& plan, const fbs::Program& program,
+                    absl::FunctionRef<void(uint32_t, fbs::Access)> visit);
+
+// For each buffer, whether it holds a result of such an entry: it is of kind State, and not in Plan.states. The plan
+// need have passed VerifyMemory alone.
+std::vector<bool> FindPreparedBuffers(const fbs::Plan& plan);
+
+// The ways in which the entries of a verified plan depend on its entry of kind Prepare.
+class Preparation {
+ public:
+  explicit Preparation(const fbs::Plan& plan);
+
+  // The entry of kind Prepare of a role; -1: there is none.
+  int EntryOf(uint32_t role) const { return entries_[role]; }
+  // Returns whether an entry reads a result of the entry of kind Prepare, which must have run since parameters were
+  // set.
+  bool Needs(uint32_t entry) const { return needs_[entry]; }
+  // Returns whether an entry writes what the entry of kind Prepare reads, so that that one has to run again.
+  bool Invalidates(uint32_t entry) const { return invalidates_[entry]; }
+
+ private:
+  std::vector<int> entries_;               // by role
+  std::vector<bool> needs_, invalidates_;  // by entry
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_VIEW_PREPARATION_H_
