@@ -172,13 +172,17 @@ private:
 
   void drawHead() {
     svg_.text("title", kMargin, 32, shortened(title(), 80));
-    double idle = 0;
-    for (uint32_t role = 0; role < roles(); ++role)
+    double idle = 0, exposed = 0;
+    for (uint32_t role = 0; role < roles(); ++role) {
       idle += activities_.idleShare(role) / roles();
+      exposed += activities_.exposedShare(role) / roles();
+    }
     const bool isTraining = entryOf(0).kind() == fbs::EntryKind::TrainStep;
     svg_.text("soft", kMargin, 54,
               absl::StrCat(isTraining ? "A step" : "A run", " takes ", describeSeconds(activities_.seconds()), ", ",
                            percent(idle), " of it idle",
+                           activities_.communicates() ? absl::StrCat(", ", percent(exposed), " exposed communication")
+                                                      : "",
                            roles() > 1 ? absl::StrCat(", on average over ", roles(), " roles") : ""));
     const fbs::Target &target = *plan_.target();
     svg_.text("right", kWidth - kMargin, 32,

@@ -71,6 +71,29 @@ std::optional<Activity> activityOf(const Timeline &timeline, CommandSite site) {
   }
 }
 
+/// The seconds in which one of `rows` communicates and none does other work: those of all work without those of work
+/// that is no communication.
+static double exposedSeconds(absl::Span<const ActivityRow> rows) {
+  std::vector<std::pair<double, double>> all, others;
+  for (const ActivityRow &row : rows) {
+    for (const ActivityBlock &block : row.blocks) {
+      all.emplace_back(block.begin, block.end);
+      if (block.activity != Activity::Communication)
+        others.emplace_back(block.begin, block.end);
+    }
+  }
+  const auto covered = [](std::vector<std::pair<double, double>> &intervals) {
+    std::sort(intervals.begin(), intervals.end());
+    double seconds = 0, reached = 0;
+    for (const auto &[begin, end] : intervals) {
+      seconds += std::max(0.0, end - std::max(begin, reached));
+      reached = std::max(reached, end);
+    }
+    return seconds;
+  };
+  return std::max(0.0, covered(all) - covered(others));
+}
+
 std::optional<uint32_t> stageOf(const fbs::Segment &segment) {
   const absl::string_view name = TextOf(segment.name());
   const size_t dot = name.rfind('.');
@@ -104,12 +127,22 @@ absl::StatusOr<StepActivities> StepActivities::of(const Timeline &timeline, absl
       blocks.back().end = command.end;
       blocks.back().commands.push_back(command);
     }
+    result.exposed_.push_back(exposedSeconds(absl::MakeConstSpan(result.rows_).subspan(firstRow)));
   }
   return result;
 }
 
 double StepActivities::idleShare(uint32_t role) const {
   return seconds_ > 0 ? std::max(0.0, 1 - busy_[role] / seconds_) : 0;
+}
+
+double StepActivities::exposedShare(uint32_t role) const { return seconds_ > 0 ? exposed_[role] / seconds_ : 0; }
+
+bool StepActivities::communicates() const {
+  return std::any_of(rows_.begin(), rows_.end(), [](const ActivityRow &row) {
+    return std::any_of(row.blocks.begin(), row.blocks.end(),
+                       [](const ActivityBlock &block) { return block.activity == Activity::Communication; });
+  });
 }
 
 } // namespace bowline

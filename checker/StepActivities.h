@@ -55,10 +55,16 @@ public:
   double seconds() const { return seconds_; }
   /// The share of `seconds` in which the first stream of the role runs no command, from 0 to 1; 0 if `seconds` is 0.
   double idleShare(uint32_t role) const;
+  /// The share of `seconds` in which a stream of the role communicates and none computes or copies, from 0 to 1: the
+  /// communication that is exposed; 0 if `seconds` is 0.
+  double exposedShare(uint32_t role) const;
+  /// Whether a role communicates at all.
+  bool communicates() const;
 
 private:
   std::vector<ActivityRow> rows_;
-  std::vector<double> busy_; ///< seconds of the first stream, by role
+  std::vector<double> busy_;    ///< seconds of the first stream, by role
+  std::vector<double> exposed_; ///< seconds, by role
   double seconds_ = 0;
 };
 

@@ -194,7 +194,8 @@ class ReportedBugs(tools.ToolTest):
 
     # pytorch/pytorch 64803: FSDP gathers parameters on the stream on which it scatters gradients, so that the gather for
     # the next layer, and with it the layer, waits for the gradients of the layer before. The results are right, and all
-    # proofs hold. The predicted trace shows it: the stream that computes stands still for longer.
+    # proofs hold. `bowline inspect --svg` reports it as exposed communication, and the predicted trace shows it: the
+    # stream that computes stands still for longer.
 
     def timeline(self, text, *flags):
         """Of a program after the phase hoist, in seconds: a step, all of its communication, and the exposed part of it, for
@@ -209,6 +210,10 @@ class ReportedBugs(tools.ToolTest):
         exposed, = bench_overlap.exposed_seconds(events)
         step = 1e-6 * max(event["ts"] + event["dur"] for event in events)
         communication = 1e-6 * sum(event["dur"] for event in events if event["cat"] == "communication")
+        picture = self.folder / "zero3.svg"
+        tools.succeed("bowline-inspect", plan, "--svg", picture)
+        reported, = re.findall(r"([0-9.]+) % exposed communication", picture.read_text())
+        self.assertAlmostEqual(float(reported), 100 * exposed / step, delta=0.06)
         return step, communication, exposed, len(streams)
 
     def test_gathers_and_scatters_share_a_stream(self):

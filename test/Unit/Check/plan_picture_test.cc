@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -183,6 +184,33 @@ TEST(StepActivities, IdleIsWhenTheFirstStreamRunsNothing) {
     }
     EXPECT_NEAR(activities->idleShare(role), idle / end, 1e-12) << role;
     EXPECT_GT(activities->idleShare(role), 0) << role;
+  }
+}
+
+TEST(StepActivities, CommunicationIsExposedWhereNothingComputes) {
+  for (const Case& plan : {Case(testing::MakePipeline(3, 2, 5)), Case(testing::MakeShardedLoop(2, 3, 4))}) {
+    const std::string entry = testing::PlanIn(plan.bytes).entries()->Get(0)->name()->str();
+    const auto entries = *entriesOf(plan.timeline, entry);
+    const auto predicted = *predictTimeline(plan.timeline, entry, plan.model);
+    const auto activities = *StepActivities::of(plan.timeline, entries, predicted);
+    EXPECT_TRUE(activities.communicates());
+    for (uint32_t role = 0; role < predicted.size(); ++role) {
+      std::set<double> times;
+      for (const PredictedCommand& command : predicted[role]) times.insert({command.begin, command.end});
+      double exposed = 0, before = 0;
+      for (const double time : times) {
+        bool communicates = false, computes = false;
+        for (const PredictedCommand& command : predicted[role]) {
+          const auto activity = activityOf(plan.timeline, command.site);
+          if (!activity || command.begin > before || command.end < time) continue;
+          (*activity == Activity::Communication ? communicates : computes) = true;
+        }
+        if (communicates && !computes) exposed += time - before;
+        before = time;
+      }
+      EXPECT_GT(exposed, 0) << role;
+      EXPECT_NEAR(activities.exposedShare(role), exposed / activities.seconds(), 1e-12) << role;
+    }
   }
 }
 
