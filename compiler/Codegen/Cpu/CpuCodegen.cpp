@@ -16,6 +16,7 @@
 #include "compiler/Support/Fault.h"
 #include "dialects/Graph/GraphDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -114,6 +115,8 @@ FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::
     divideForCaches(*nest, kernel, cpu->vectorBits / 32);
     result.parallelExtent += nest->units;
   }
+  if (failed(verifyNests(*nests, kernel)))
+    return failure();
   result.inPlace = findInPlacePairs(kernel, *nests);
   if (!target.hasCode)
     return result;

@@ -290,7 +290,7 @@ FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, String
   OwningOpRef<func::FuncOp> own = kernel.clone();
   decomposeLayers(own->getBody().front());
   auto nests = planNests(*own);
-  if (failed(nests))
+  if (failed(nests) || failed(verifyNests(*nests, *own)))
     return failure();
   GpuKernel result;
   result.inPlace = findInPlacePairs(*own, *nests);

@@ -112,6 +112,10 @@ bool leavesRowsOut(mlir::func::FuncOp kernel);
 /// where an operation has no code generation.
 llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel);
 
+/// Proves from the affine maps of stores and loads that the nests write each element of each result of `kernel` once,
+/// and read no element outside of an argument. Fails with a diagnostic otherwise, which is an error of the planner.
+llvm::LogicalResult verifyNests(llvm::ArrayRef<std::unique_ptr<Nest>> nests, mlir::func::FuncOp kernel);
+
 /// Divides a nest of `planNests` further for a processor with caches, few threads and registers of `vectorLanes` f32:
 /// blocks of rows, tiles, column sums, rows that are kept.
 void divideForCaches(Nest &nest, mlir::func::FuncOp kernel, int64_t vectorLanes);
