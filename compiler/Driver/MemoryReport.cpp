@@ -42,6 +42,7 @@ absl::StatusOr<uint64_t> bowline::parseBytes(const std::string &text) {
                                                         {"GiB", 1ull << 30},
                                                         {"TiB", 1ull << 40},
                                                         {"kB", 1000},
+                                                        {"KB", 1000},
                                                         {"MB", 1000000},
                                                         {"GB", 1000000000},
                                                         {"TB", 1000000000000}};

@@ -157,10 +157,10 @@ absl::StatusOr<GgufTensor> TakeTensor(Cursor& cursor) {
   BOWLINE_ASSIGN_OR_RETURN(tensor.offset, cursor.Number<uint64_t>(what));
   tensor.type = FindGgufType(type);
   if (tensor.type == nullptr) {
-    return absl::UnimplementedError(cursor
-                                        .Error(absl::StrCat(what, " has type ", NameOfGgufType(type),
-                                                            ", which is not read; use a file with ", GgufTypeNames()))
-                                        .message());
+    return absl::InvalidArgumentError(cursor
+                                          .Error(absl::StrCat(what, " has type ", NameOfGgufType(type),
+                                                              ", which is not read; use a file with ", GgufTypeNames()))
+                                          .message());
   }
   if (tensor.shape.back() % tensor.type->block_elements != 0) {
     return cursor.Error(absl::StrCat(what, " ", DescribeTensor(tensor), ": its rows are no multiple of the ",
@@ -196,13 +196,17 @@ absl::StatusOr<GgufFile> GgufFile::FromBytes(absl::Span<const uint8_t> bytes, co
 }
 
 absl::Status GgufFile::Parse() {
+  if (bytes_.empty()) return absl::DataLossError(absl::StrCat("'", path_, "' is empty; get a whole copy of it"));
+  if (const std::string text = DescribeText(bytes_); !text.empty() && ForeignFormatOf(bytes_).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path_, "' is no GGUF file; ", text));
+  }
   Cursor cursor(path_, bytes_);
   BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> magic, cursor.Take(4, "the magic number"));
   if (TextOf(magic) != "GGUF")
     return cursor.Error(absl::StrCat("does not begin with \"GGUF\"; this is no GGUF file", ForeignFormatNote(bytes_)));
   BOWLINE_ASSIGN_OR_RETURN(const uint32_t version, cursor.Number<uint32_t>("the version"));
   if (version != 2 && version != 3) {
-    return absl::UnimplementedError(
+    return absl::InvalidArgumentError(
         absl::StrCat("'", path_, "': version ", version, " of GGUF is not read; versions 2 and 3, little-endian, are"));
   }
   BOWLINE_ASSIGN_OR_RETURN(const uint64_t tensors, cursor.Number<uint64_t>("the number of tensors"));

@@ -48,7 +48,7 @@ enum class GgufValueType : uint32_t {
 
 // One file. Opening validates metadata and the table of tensors; nothing is allocated by a number of the file that its
 // bytes do not bear out. Errors name file, key or tensor: kDataLoss where the file ends too early, kInvalidArgument
-// where it breaks the format, kUnimplemented for types and versions that are not read.
+// where it breaks the format, and for types and versions that are not read.
 class GgufFile {
  public:
   // A key's value, checked, as it lies in the file.

@@ -44,16 +44,16 @@ absl::Status GgufModel::ReadConfig() {
   if (file_.Has("split.count")) {
     BOWLINE_ASSIGN_OR_RETURN(const int64_t parts, file_.Integer("split.count"));
     if (parts > 1) {
-      return absl::UnimplementedError(absl::StrCat("'", file_.path(), "' is one of ", parts,
-                                                   " parts of a split model, which are not read; merge them first"));
+      return absl::InvalidArgumentError(absl::StrCat("'", file_.path(), "' is one of ", parts,
+                                                     " parts of a split model, which are not read; merge them first"));
     }
   }
   BOWLINE_ASSIGN_OR_RETURN(const absl::string_view name, file_.String("general.architecture"));
   family_ = FindGgufFamily(name);
   if (family_ == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("'", file_.path(), "': general.architecture \"",
-                                                 absl::Utf8SafeCHexEscape(name), "\" is not read; ",
-                                                 NamesOfGgufFamilies(), " are"));
+    return absl::InvalidArgumentError(absl::StrCat("'", file_.path(), "': general.architecture \"",
+                                                   absl::Utf8SafeCHexEscape(name), "\" is not read; ",
+                                                   NamesOfGgufFamilies(), " are"));
   }
   config_ = {{"architectures", {family_->model_class}}, {"model_type", family_->name}};
   for (const GgufName& integer : family_->integers) {

@@ -31,7 +31,7 @@ class GgufModel {
     bool is_transposed = false;  // GPT-2's projections: Hugging Face has [in, out], and the file [out, in]
   };
 
-  // kUnimplemented for an architecture or a split file that is not read; kInvalidArgument for a key or a tensor of the
+  // kInvalidArgument for an architecture or a split file that is not read, and for a key or a tensor of the
   // architecture that might change what the model computes.
   static absl::StatusOr<GgufModel> Open(const std::string& path);
   static absl::StatusOr<GgufModel> FromFile(GgufFile file);

@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "runtime/base/json.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors.h"
@@ -18,6 +22,56 @@ bool Exists(const std::string& path) {
 bool IsPlainFileName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
+}
+
+// A file or folder that people take for weights in the layout that is read, and what to do about it.
+struct OtherWeights {
+  absl::string_view begin, end;  // of its name
+  absl::string_view advice;
+};
+
+constexpr absl::string_view kTorch = "weights that torch.save wrote are not read: convert them to safetensors";
+constexpr absl::string_view kConvert = "weights of this format are not read: convert them to safetensors";
+constexpr OtherWeights kOtherWeights[] = {
+    {"pytorch_model", ".bin", kTorch},
+    {"pytorch_model", ".bin.index.json", kTorch},
+    {"adapter_model", ".safetensors", "an adapter is no whole model: merge it into its model first"},
+    {"model-", ".safetensors",
+     "which is one of several shards: model.safetensors.index.json, which lists them, is missing"},
+    {"", ".safetensors", "call the file model.safetensors, or give a directory with a link of that name"},
+    {"", ".gguf", "give the file itself"},
+    {"checkpoint-", "", "give that directory"},
+    {"consolidated", ".pth", kTorch},
+    {"tf_model", ".h5", kConvert},
+    {"flax_model", ".msgpack", kConvert},
+    {"", ".ckpt", kConvert},
+    {"", ".pt", kTorch},
+    {"", ".pth", kTorch},
+};
+
+// Why a directory that is there holds no weights.
+absl::Status DescribeOtherWeights(const std::string& directory) {
+  std::error_code ignored;
+  const std::filesystem::path single = std::filesystem::path(directory) / "model.safetensors";
+  if (std::filesystem::is_symlink(single, ignored)) {
+    return absl::NotFoundError(absl::StrCat("'", single.string(), "' is a link to '",
+                                            std::filesystem::read_symlink(single, ignored).string(),
+                                            "', which is not there; fetch the file again"));
+  }
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  for (const auto& [begin, end, advice] : kOtherWeights) {
+    for (const std::string& name : names) {
+      if (!absl::StartsWith(name, begin) || !absl::EndsWith(name, end)) continue;
+      return absl::NotFoundError(absl::StrCat("'", directory, "' holds ", name, " and no model.safetensors; ", advice));
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("'", directory,
+                                          "' holds neither model.safetensors nor model.safetensors.index.json; "
+                                          "give a directory with weights"));
 }
 
 }  // namespace
@@ -40,15 +94,7 @@ absl::StatusOr<SafetensorsDirectory> SafetensorsDirectory::Open(const std::strin
     if (!std::filesystem::is_directory(directory, ignored)) {
       return absl::NotFoundError(absl::StrCat("there is no directory '", directory, "'; check the path"));
     }
-    for (const absl::string_view name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-      if (!Exists(absl::StrCat(directory, "/", name))) continue;
-      return absl::NotFoundError(absl::StrCat("'", directory, "' holds ", name,
-                                              " and no model.safetensors; weights that torch.save wrote are not read: "
-                                              "convert them to safetensors"));
-    }
-    return absl::NotFoundError(absl::StrCat("'", directory,
-                                            "' holds neither model.safetensors nor model.safetensors.index.json; "
-                                            "give a directory with weights"));
+    return DescribeOtherWeights(directory);
   }
   return result;
 }

@@ -1,7 +1,9 @@
 #include "runtime/tools/restarts.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/file_descriptor.h"
 #include "runtime/base/small_file.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/stop_signals.h"
@@ -55,6 +58,14 @@ void DropMetrics(const std::string& path) {
   if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::resize_file(path, 0, ignored);
 }
 
+// Whether `path` is a pipe that no program reads: a run would wait for one.
+bool IsPipeWithoutReader(const std::string& path) {
+  struct stat info = {};
+  if (path.empty() || ::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return false;
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  return !file.valid() && errno == ENXIO;
+}
+
 // Whether the same command may end otherwise the next time.
 bool MayEndOtherwise(const SpawnEnd& end) {
   switch (end.exit_code) {
@@ -94,6 +105,11 @@ absl::StatusOr<int> SpawnWithRestarts(const SpawnOptions& options, const Restart
     if (failures > restart.restarts) {
       Say(options, absl::StrCat("error: ", end.failure, "; given up after ", failures,
                                 failures == 1 ? " failure" : " failures in a row", " without progress"));
+      return EndAs(end);
+    }
+    if (IsPipeWithoutReader(restart.metrics)) {
+      Say(options, absl::StrCat("error: ", end.failure, "; given up, as no program reads the pipe '", restart.metrics,
+                                "' any more"));
       return EndAs(end);
     }
     known = latest;

@@ -23,8 +23,8 @@ absl::Status CheckFinite(int64_t step, const StepResult& result, const std::stri
     return NotFiniteError(absl::StrCat(
         "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
         ", before anything was trained: ", begin,
-        " hold values that are not finite, or too large for what the plan "
-        "computes in. Begin with other ones, compile the plan with --dtype f32, or look on with --allow-non-finite"));
+        " hold values that are not finite, or too large for this computation. Begin with other ones, compile the plan "
+        "with --dtype f32 unless that is its type, or look on with --allow-non-finite"));
   }
   return NotFiniteError(absl::StrCat(
       "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
@@ -124,7 +124,10 @@ class TrainLoop {
     observer_.OnStep(step, result, tokens_per_second);
     if (options_.allow_non_finite) return absl::OkStatus();
     const absl::Status finite = CheckFinite(step, result, step == first_ ? options_.begin : "");
-    if (!finite.ok()) FinishSave();
+    if (finite.ok()) return finite;
+    FinishSave();
+    // All ranks have this error, and end when rank 0 has written the step: a rank that is gone ends the others.
+    [[maybe_unused]] const absl::Status met = agreement_.AllOk(finite);
     return finite;
   }
 

@@ -94,21 +94,24 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std:
     draws_go_on &= !setting.is_of_draws;
     changes->push_back(std::move(setting.values));
   }
+  // Settings that somebody changed in the file are no differences between runs.
+  if (!changes->empty()) BOWLINE_RETURN_IF_ERROR(checkpoint.CheckState());
   BOWLINE_RETURN_IF_ERROR(CheckChanges(checkpoint.path(), *changes, allowed, SettingNames(state)));
   if (state.next_draw > kMaxDraw) {
-    return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
-                                            " is beyond any run; the checkpoint is damaged, resume from another"));
+    return checkpoint.Damaged(absl::DataLossError(
+        absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw, " is beyond any run")));
   }
-  BOWLINE_RETURN_IF_ERROR(RequireSameConfig(session_->plan(), session_->loaded_plan().name(), checkpoint.path()));
+  BOWLINE_RETURN_IF_ERROR(checkpoint.Damaged(
+      RequireSameConfig(session_->plan(), session_->loaded_plan().name(), checkpoint.path())));
   const absl::Status loaded = checkpoint.Load(
       StateTensors(*session_), RankOf(*session_), [this] { return InitializeUnsaved(*session_); }, check);
   if (IsNotFinite(loaded)) return Annotate(loaded, absl::StrCat("'", checkpoint.path(), "'"));
   BOWLINE_RETURN_IF_ERROR(loaded);
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> counter, ReadStepState(*session_));
   if (counter.has_value() && *counter != state.step) {
-    return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,
-                                            ", but the optimizer's counter says ", *counter,
-                                            "; the checkpoint is damaged, resume from another"));
+    return checkpoint.Damaged(
+        absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,
+                                         ", but the optimizer's counter says ", *counter)));
   }
   step_ = state.step;
   next_draw_ = draws_go_on ? state.next_draw : 0;

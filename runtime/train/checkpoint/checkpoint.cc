@@ -30,11 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kStepPrefix = "step-";
 
-bool IsStepName(absl::string_view name) {
-  return absl::ConsumePrefix(&name, kStepPrefix) && !name.empty() &&
-         std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
-}
-
 absl::Status DescribeLatest(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("'", path, "' should be a file that names a checkpoint such as ",
                                                  kStepPrefix, "00000020; delete it to take the highest step"));
@@ -57,7 +52,7 @@ absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& directory) {
   const auto bytes = latest->bytes();
   const absl::string_view name = absl::StripAsciiWhitespace(
       absl::string_view(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64)));
-  if (!IsStepName(name)) {
+  if (!IsCheckpointName(name)) {
     return DescribeLatest(latest_path);
   }
   // A checkpoint that was deleted by hand gives way to the highest step.
@@ -89,9 +84,13 @@ std::string CheckpointBefore(const std::string& checkpoint) {
 absl::Status DescribeDamage(const std::string& checkpoint, const absl::Status& status) {
   if (!absl::IsNotFound(status) && !absl::IsDataLoss(status) && !absl::IsInvalidArgument(status)) return status;
   const std::string before = CheckpointBefore(checkpoint);
+  absl::string_view message = status.message();
+  for (const absl::string_view known : {"; the checkpoint is damaged, load another", "; the checkpoint is damaged"}) {
+    if (absl::ConsumeSuffix(&message, known)) break;
+  }
   return absl::Status(
       status.code(),
-      absl::StrCat(status.message(), "; the checkpoint is damaged, and ",
+      absl::StrCat(message, "; the checkpoint is damaged, and ",
                    before.empty() ? "there is none before it" : absl::StrCat("the one before it is '", before, "'")));
 }
 
@@ -213,6 +212,11 @@ absl::string_view WholeFileName(CheckpointRole role) {
   return role == CheckpointRole::kParameter ? "model.safetensors" : "optimizer.safetensors";
 }
 
+bool IsCheckpointName(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kStepPrefix) && !name.empty() &&
+         std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
+}
+
 bool IsLaterStep(absl::string_view a, absl::string_view b) {
   return a.size() != b.size() ? a.size() > b.size() : a > b;
 }
@@ -226,7 +230,7 @@ absl::StatusOr<std::vector<std::string>> CheckpointNames(const std::string& dire
     // ".step-00000020.replaced": see AtomicDirectory.
     absl::string_view stem = name;
     if (absl::ConsumeSuffix(&stem, ".replaced")) absl::ConsumePrefix(&stem, ".");
-    if (IsStepName(stem)) names.emplace_back(stem);
+    if (IsCheckpointName(stem)) names.emplace_back(stem);
   }
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot list '", directory, "'"));
   std::sort(names.begin(), names.end(), IsLaterStep);
@@ -282,9 +286,20 @@ absl::StatusOr<Checkpoint> Checkpoint::OpenLatest(const std::string& directory) 
   BOWLINE_ASSIGN_OR_RETURN(const std::string newest, ResolveDirectory(absl::StrCat(directory, "/", first)));
   BOWLINE_ASSIGN_OR_RETURN(Checkpoint checkpoint, OpenOne(newest));
   const std::string& highest = *std::min_element(list.names.begin(), list.names.end(), IsLaterStep);
-  if (IsLaterStep(highest, first)) checkpoint.later_ = absl::StrCat(directory, "/", highest);
+  std::error_code ignored;
+  const bool is_checkpoint = fs::exists(absl::StrCat(directory, "/", highest, "/", kStateFile), ignored);
+  if (is_checkpoint && IsLaterStep(highest, first)) checkpoint.later_ = absl::StrCat(directory, "/", highest);
   checkpoint.lost_ = list.lost;
   return checkpoint;
+}
+
+absl::Status Checkpoint::Damaged(const absl::Status& status) const { return DescribeDamage(path_, status); }
+
+absl::Status Checkpoint::CheckState() const {
+  for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
+    BOWLINE_RETURN_IF_ERROR(Damaged(OpenStoredTensors(path_, role).status()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,

@@ -43,6 +43,8 @@ class FiniteCheck;  // stored_part.h
 // The names of checkpoints in `directory`, whatever lies there, those of later steps first. A name is there twice while
 // a checkpoint that was replaced has not been deleted.
 absl::StatusOr<std::vector<std::string>> CheckpointNames(const std::string& directory);
+// True for the name of a checkpoint, "step-00000020".
+bool IsCheckpointName(absl::string_view name);
 // The order of such names, also past eight digits.
 bool IsLaterStep(absl::string_view a, absl::string_view b);
 
@@ -68,6 +70,12 @@ class Checkpoint {
   const std::string& later() const { return later_; }
   // The checkpoint that the file `latest` of the run's directory names, where it is not there: the name, or empty.
   const std::string& lost() const { return lost_; }
+
+  // An error of one of its files: kNotFound, kInvalidArgument and kDataLoss also say that the checkpoint is damaged, and
+  // name the one before it.
+  absl::Status Damaged(const absl::Status& status) const;
+  // Checks that the files of tensors were saved with this state. Reads their headers alone.
+  absl::Status CheckState() const;
 
   // Reads this rank's shards of all `tensors`, which are those of a plan, into their memory, whatever ranks saved them;
   // padding becomes zero. Returns, before any memory is touched, kFailedPrecondition when a tensor is missing from the

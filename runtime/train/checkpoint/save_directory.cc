@@ -73,11 +73,15 @@ absl::Status TrySave(const std::string& path, const std::string& run) {
 // A checkpoint inside of a checkpoint would be looked for by nobody, and be deleted with it.
 absl::Status RefuseCheckpoint(const std::string& path) {
   std::error_code ignored;
-  if (!fs::exists(absl::StrCat(path, "/", kStateFile), ignored)) return absl::OkStatus();
-  const fs::path whole = fs::weakly_canonical(path, ignored);
+  // A path that ends with '/' has an empty last name.
+  fs::path whole = fs::weakly_canonical(path, ignored);
+  if (!whole.has_filename()) whole = whole.parent_path();
+  const bool is_named = IsCheckpointName(whole.filename().string());
+  if (!is_named && !fs::exists(absl::StrCat(path, "/", kStateFile), ignored)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("--save: '", path, "' is a checkpoint, and checkpoints do not lie in each other; give --save ",
-                   whole.parent_path().string(), ", the directory of its run, or another one"));
+      absl::StrCat("--save: '", path, is_named ? "' has the name of a checkpoint" : "' is a checkpoint",
+                   ", and checkpoints do not lie in each other; give --save ", whole.parent_path().string(),
+                   ", the directory of its run, or another one"));
 }
 
 }  // namespace

@@ -35,6 +35,18 @@ bool LooksLikeText(absl::Span<const uint8_t> file) {
                      [](uint8_t byte) { return absl::ascii_isprint(byte) || absl::ascii_isspace(byte); });
 }
 
+// Every second number of 16 bits is 0 by chance in no file of some length, unless all are.
+bool LooksLikeU32(absl::Span<const uint8_t> file) {
+  constexpr size_t kLooked = 4096, kFewest = 64;
+  if (file.size() < kFewest || file.size() % 4 != 0) return false;
+  bool has_low = false;
+  for (size_t i = 0; i < std::min(file.size(), kLooked); i += 4) {
+    has_low |= file[i] != 0 || file[i + 1] != 0;
+    if (file[i + 2] != 0 || file[i + 3] != 0) return false;
+  }
+  return has_low;
+}
+
 }  // namespace
 
 absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, ElementType type, const std::string& name) {
@@ -54,6 +66,9 @@ absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, Elemen
   if (file.size() % SizeOf(type) != 0) {
     return invalid(absl::StrCat("its ", file.size(), " bytes are no multiple of ", SizeOf(type),
                                 ", the size of a token; it is of another type, or truncated"));
+  }
+  if (type == ElementType::kU16 && LooksLikeU32(file)) {
+    return invalid(absl::StrCat("every second of them is 0, as where tokens have 32 bits; give u32:", name));
   }
   return TokenArray{"raw", type, file};
 }

@@ -59,6 +59,28 @@ TEST_F(SafetensorsDirectoryTest, NothingThere) {
               HasSubstr("there is no directory"));
 }
 
+TEST_F(SafetensorsDirectoryTest, OtherWeightsAreNamed) {
+  constexpr std::pair<const char*, const char*> kCases[] = {
+      {"x.pt", "holds x.pt and no model.safetensors; weights that torch.save wrote"},
+      {"consolidated.00.pth", "holds consolidated.00.pth and"},
+      {"tf_model.h5", "holds tf_model.h5 and no model.safetensors; weights of this format are not read"},
+      {"small.gguf", "holds small.gguf and no model.safetensors; give the file itself"},
+      {"model.fp16.safetensors", "holds model.fp16.safetensors and no model.safetensors; call the file"},
+      {"model-00001-of-00002.safetensors", "model.safetensors.index.json, which lists them, is missing"},
+      {"adapter_model.safetensors", "an adapter is no whole model"},
+      {"pytorch_model.bin", "holds pytorch_model.bin and"},
+  };
+  for (const auto& [name, says] : kCases) {
+    WriteWholeFile(directory_ / name, "");
+    EXPECT_THAT(Error(), HasSubstr(says));
+    std::filesystem::remove(directory_ / name);
+  }
+  std::filesystem::create_directory(directory_ / "checkpoint-4");
+  EXPECT_THAT(Error(), HasSubstr("holds checkpoint-4 and no model.safetensors; give that directory"));
+  std::filesystem::create_symlink("../blobs/1", directory_ / "model.safetensors");
+  EXPECT_THAT(Error(), HasSubstr("model.safetensors' is a link to '../blobs/1', which is not there"));
+}
+
 TEST_F(SafetensorsDirectoryTest, BadIndex) {
   WriteIndex("");
   EXPECT_THAT(Error(), HasSubstr("index.json' is empty"));
