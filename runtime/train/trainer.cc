@@ -101,8 +101,8 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std:
     return checkpoint.Damaged(absl::DataLossError(
         absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw, " is beyond any run")));
   }
-  BOWLINE_RETURN_IF_ERROR(checkpoint.Damaged(
-      RequireSameConfig(session_->plan(), session_->loaded_plan().name(), checkpoint.path())));
+  BOWLINE_RETURN_IF_ERROR(
+      checkpoint.Damaged(RequireSameConfig(session_->plan(), session_->loaded_plan().name(), checkpoint.path())));
   const absl::Status loaded = checkpoint.Load(
       StateTensors(*session_), RankOf(*session_), [this] { return InitializeUnsaved(*session_); }, check);
   if (IsNotFinite(loaded)) return Annotate(loaded, absl::StrCat("'", checkpoint.path(), "'"));

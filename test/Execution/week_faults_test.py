@@ -16,7 +16,7 @@ import time
 
 import tools
 import wrong_data_test
-from week_runs import MODEL, WeekTest, safetensors
+from week_runs import MODEL, VOCABULARY, WeekTest, safetensors
 
 # How a run has two ranks: flags of the compiler, and of the run.
 RANKS = ((), ()), (("--mesh", "dp=2"), ()), (("--mesh", "dp=2"), ("--nproc", 2))
@@ -186,9 +186,7 @@ class NonFinite(FaultTest):
                 self.assertRegex(text, r"step 3: the loss is [0-9.]+ and the norm of the gradient inf, ")
                 self.assertEqual({path: path.read_bytes() for path in self.save.rglob("*")
                                   if path.is_file() and path.name != ".lock"}, before)
-                # With --nproc, a rank that ends first may keep rank 0 from writing the line of this step.
-                if not how:
-                    self.assertEqual(self.steps_of(), [1, 2, 3])
+                self.assertEqual(self.steps_of(), [1, 2, 3])
                 self.run_plan(plan, "--resume", self.save, "--allow-non-finite", *how, steps=3, says="step 3: saved")
 
     def poke(self, run, before, after):
@@ -461,6 +459,47 @@ class Index(FaultTest):
             text = self.run_plan(self.plan(*flags), "--weights", folder, save=False, steps=1, code=1, says=why)
             self.assertIn("'model.norm.weight', ", text)
             self.assertNotIn("step 1/", text)
+
+
+class Mistakes(FaultTest):
+    def test_a_restart_does_not_wait_for_a_reader_that_went(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        run = self.begin(self.plan(), "--data", self.data, "--steps", 10**7, "--save", self.save, "--save-every", 5,
+                         "--restarts", 2, "--metrics", pipe, "--quiet")
+        with open(pipe, "rb") as reader:
+            self.assertIn(b'"step"', reader.readline())
+        self.assertIn(f"given up, as no program reads the pipe '{pipe}' any more", self.finish(run, code=3))
+
+    def test_settings_that_somebody_changed_in_a_checkpoint_are_no_recipe(self):
+        self.run_plan(self.plan(), steps=4, says="", save=True)
+        self.run_plan(self.plan(), "--resume", self.save, steps=6)
+        path = self.save / self.latest() / "trainer_state.json"
+        text = path.read_text()
+        self.assertIn('"lr": 0.001', text)
+        path.write_text(text.replace('"lr": 0.001', '"lr": 0.003'))
+        says = f"the checkpoint is damaged, and the one before it is '{self.save}/step-00000004'"
+        text = self.run_plan(self.plan(), "--resume", self.save, steps=8, code=1, says=says)
+        self.assertNotIn("--allow-changes", text)
+
+    def test_a_config_of_a_checkpoint_that_cannot_be_read_is_damage(self):
+        self.run_plan(self.plan(), steps=2)
+        (self.save / self.latest() / "config.json").write_text("")
+        self.run_plan(self.plan(), "--resume", self.save, steps=4, code=1, says="the checkpoint is damaged, and there is none")
+
+    def test_tokens_of_32_bits_are_none_of_16(self):
+        tokens = self.folder / "tokens.raw"
+        tokens.write_bytes(struct.pack("<2000I", *tools.random_tokens(2000, VOCABULARY - 1)))
+        run = self.begin(self.plan(), "--data", f"u16:{tokens}", "--steps", 2)
+        self.assertIn(f"every second of them is 0, as where tokens have 32 bits; give u32:{tokens}", self.finish(run, code=1))
+        self.finish(self.begin(self.plan(), "--data", f"u32:{tokens}", "--steps", 2), code=0)
+
+    def test_gguf_files_that_are_not_read_are_mistakes(self):
+        file = self.folder / "x.gguf"
+        for data, says in ((b"GGUF" + struct.pack("<IQQ", 4, 0, 0), "version 4 of GGUF is not read"), (b"", "is empty"),
+                           (b"not a model", "is no GGUF file; it is text")):
+            file.write_bytes(data)
+            self.run_plan(self.plan(), "--weights", file, code=1, says=says, save=False)
 
 
 if __name__ == "__main__":

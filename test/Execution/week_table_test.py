@@ -24,7 +24,8 @@ TESTS = {
     "the disk of `--metrics` is full": {
         WEEK: ["test_no_line_of_metrics_is_lost_on_a_full_disk", "test_restarts_give_up_on_a_full_disk"]},
     "the program that reads `--metrics` from a pipe ends": {
-        WEEK: ["test_a_pipe_whose_reader_goes_ends_the_run_with_its_last_step_saved"]},
+        WEEK: ["test_a_pipe_whose_reader_goes_ends_the_run_with_its_last_step_saved"],
+        FAULTS: ["test_a_restart_does_not_wait_for_a_reader_that_went"]},
     "no process reads the pipe of `--metrics` yet": {WEEK: ["test_a_pipe_that_nobody_reads_is_waited_for"]},
     "lacks steps before the checkpoint": {WEEK: ["test_steps_that_the_metrics_lack_are_named"]},
     "has lines of another run, or another run is writing it": {
@@ -86,7 +87,8 @@ TESTS = {
     "the checkpoint that is resumed holds such a value": {WEEK: ["test_a_checkpoint_that_is_not_finite_is_not_resumed"]},
     "`--weights` of training hold such a value": {WEEK: ["test_weights_that_are_not_finite_are_refused_before_step_1"]},
     "is of another step, run or settings": {
-        WEEK: ["test_files_of_another_run_are_refused", "test_a_changed_state_is_refused"]},
+        WEEK: ["test_files_of_another_run_are_refused", "test_a_changed_state_is_refused"],
+        FAULTS: ["test_settings_that_somebody_changed_in_a_checkpoint_are_no_recipe"]},
     "a file is cut off or missing": {WEEK: ["test_a_damaged_checkpoint_names_the_one_before_it"]},
     "`latest` names a checkpoint that is gone": {
         WEEK: ["test_a_latest_checkpoint_that_is_gone_is_named"], RUN: ["test_latest_may_name_an_earlier_step"]},

@@ -385,6 +385,9 @@ class Week(WeekTest):
         self.run_plan(self.plan(), steps=2)
         self.run_plan(self.plan(), "--resume", self.save / "step-00000002", "--save", self.save / "step-00000002",
                       save=False, code=1, says=f"is a checkpoint, and checkpoints do not lie in each other; give --save {self.save},")
+        for name in ("step-00000099", "step-00000099/"):
+            self.run_plan(self.plan(), "--save", f"{self.save}/{name}", save=False, code=1,
+                          says=f"has the name of a checkpoint, and checkpoints do not lie in each other; give --save {self.save},")
         self.assertEqual(sorted(path.name for path in self.save.glob("step-*/*")),
                          ["config.json", "model.safetensors", "optimizer.safetensors", "trainer_state.json"])
 

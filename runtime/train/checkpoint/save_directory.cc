@@ -76,10 +76,10 @@ absl::Status RefuseCheckpoint(const std::string& path) {
   // A path that ends with '/' has an empty last name.
   fs::path whole = fs::weakly_canonical(path, ignored);
   if (!whole.has_filename()) whole = whole.parent_path();
-  const bool is_named = IsCheckpointName(whole.filename().string());
-  if (!is_named && !fs::exists(absl::StrCat(path, "/", kStateFile), ignored)) return absl::OkStatus();
+  const bool is_there = fs::exists(absl::StrCat(path, "/", kStateFile), ignored);
+  if (!is_there && !IsCheckpointName(whole.filename().string())) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("--save: '", path, is_named ? "' has the name of a checkpoint" : "' is a checkpoint",
+      absl::StrCat("--save: '", path, is_there ? "' is a checkpoint" : "' has the name of a checkpoint",
                    ", and checkpoints do not lie in each other; give --save ", whole.parent_path().string(),
                    ", the directory of its run, or another one"));
 }
