@@ -79,6 +79,8 @@ private:
   llvm::LogicalResult emit(mlir::Value value, mlir::Operation *user, const llvm::Twine &needs);
   bool isAlongRoles(dist::AllReduceOp op) const;
   llvm::LogicalResult checkComplete();
+  /// The name of a variable of one role: "role name".
+  static std::string nameIn(int64_t role, llvm::StringRef name);
 
   WholeProgram whole;
   mlir::ModuleOp divided;
