@@ -44,18 +44,69 @@ std::vector<uint8_t> Accepted(fbs::PlanT plan) {
   return bytes;
 }
 
-// Runs `body` on each rank with a session that makes all proofs. Returns the first error.
-absl::Status OnRanks(const std::vector<uint8_t>& bytes, const std::function<absl::Status(Session&)>& body) {
+// Runs an operation by `exchange`, or does something else.
+using Runner = std::function<absl::Status(hal::Exchange&, const hal::Operation&, absl::Span<const hal::HostPiece>)>;
+
+// The communicator 'dp' of a group, whose operations are run by a Runner.
+class OtherExchange : public hal::Exchange {
+ public:
+  OtherExchange(std::unique_ptr<hal::Exchange> exchange, Runner run)
+      : exchange_(std::move(exchange)), run_(std::move(run)) {}
+
+  const std::string& name() const override { return exchange_->name(); }
+  const std::vector<int>& ranks() const override { return exchange_->ranks(); }
+  int self() const override { return exchange_->self(); }
+  absl::Status Run(hal::Operation operation, absl::Span<const hal::HostPiece> pieces) override {
+    return run_(*exchange_, operation, pieces);
+  }
+  absl::Status Break(absl::Status why) override { return exchange_->Break(std::move(why)); }
+  absl::Status status() const override { return exchange_->status(); }
+  absl::Status Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives) override {
+    return exchange_->Report(operation, elements, collectives);
+  }
+  absl::Status Complain(const std::string& failure) override { return exchange_->Complain(failure); }
+  bool emulates_link() const override { return exchange_->emulates_link(); }
+
+ private:
+  const std::unique_ptr<hal::Exchange> exchange_;
+  const Runner run_;
+};
+
+class OtherGroup : public RankGroup {
+ public:
+  OtherGroup(RankGroup& group, Runner run) : group_(group), run_(std::move(run)) {}
+
+  int rank() const override { return group_.rank(); }
+  int ranks() const override { return group_.ranks(); }
+  absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name, absl::Span<const int> members,
+                                                                const LinkOptions& link) override {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Exchange> exchange, group_.CreateExchange(name, members, link));
+    if (run_ == nullptr || name != "dp") return exchange;
+    return std::make_unique<OtherExchange>(std::move(exchange), run_);
+  }
+  void Abort(absl::Status why) override { group_.Abort(std::move(why)); }
+  absl::Status status() const override { return group_.status(); }
+
+ private:
+  RankGroup& group_;
+  const Runner run_;
+};
+
+// Runs `body` on each rank with a session that makes all proofs, and where `runner` is given, operations of the
+// communicator 'dp' by it. Returns the first error.
+absl::Status OnRanks(const std::vector<uint8_t>& bytes, const std::function<absl::Status(Session&)>& body,
+                     const Runner& runner = nullptr) {
   const int ranks = static_cast<int>(RankCount(PlanIn(bytes)));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<LoopbackGroup> group,
                            LoopbackGroup::Create(ranks, {std::chrono::seconds(20)}));
   std::vector<absl::Status> statuses(static_cast<size_t>(ranks));
   const auto run = [&](int rank) -> absl::Status {
     const std::unique_ptr<RankGroup> view = group->AsRank(rank);
+    OtherGroup other(*view, runner);
     const auto as_rank = [&]() -> absl::Status {
       BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes(bytes));
       SessionOptions options;
-      options.group = ranks == 1 ? nullptr : view.get();
+      options.group = ranks == 1 ? nullptr : &other;
       BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(loaded), options));
       return body(*session);
     };
@@ -119,6 +170,72 @@ TEST(Assumptions, KernelsWriteAllThatTheyWrite) {
     return absl::OkStatus();
   });
   EXPECT_EQ(status, absl::OkStatus());
+}
+
+// Two ranks sum `x` into `y`; nobody uses `other`.
+struct Sum {
+  Sum() {
+    RankPlan made({{"dp", 2}}, -1);
+    made.Streams({"compute"});
+    const uint32_t dp = made.Communicator("dp", {0});
+    x = made.Buffer(0, "x", BufferKind::Input, kElements);
+    y = made.Buffer(0, "y", BufferKind::Output, kElements);
+    other = made.Buffer(0, "other", BufferKind::State, kElements);
+    made.Collective(0, 0, CollectiveKind::AllReduce, dp, x, y, kElements);
+    fbs::PlanT plan = made.Finish();
+    AddState(plan, other, "other", fbs::StateFlag::Saved);
+    bytes = Accepted(std::move(plan));
+  }
+
+  // `y` and `other` of rank 0 after a step from a `y` of 7, an `other` of 5 and inputs of 1.
+  std::pair<Values, Values> Step(const Runner& runner) const {
+    std::pair<Values, Values> results;
+    EXPECT_EQ(OnRanks(
+                  bytes,
+                  [&](Session& session) -> absl::Status {
+                    const Values before(static_cast<size_t>(kElements), 7);
+                    BOWLINE_RETURN_IF_ERROR(
+                        session.arena().Write(RangeOf(*session.plan().buffers()->Get(y), 0).begin,
+                                              {reinterpret_cast<const uint8_t*>(before.data()), before.size() * 4}));
+                    BOWLINE_RETURN_IF_ERROR(Set(session, other, 5));
+                    BOWLINE_RETURN_IF_ERROR(Set(session, x, 1));
+                    BOWLINE_RETURN_IF_ERROR(session.Run("step"));
+                    if (session.rank() == 0) results = {Get(session, y), Get(session, other)};
+                    return absl::OkStatus();
+                  },
+                  runner),
+              absl::OkStatus());
+    return results;
+  }
+
+  uint32_t x, y, other;
+  std::vector<uint8_t> bytes;
+};
+
+// A communication ends when all its members have joined it. This one ends at once.
+TEST(Assumptions, CommunicationsEndWhenAllHaveJoined) {
+  const Sum sum;
+  const Runner right = [](hal::Exchange& exchange, const hal::Operation& operation, const auto& pieces) {
+    return exchange.Run(operation, pieces);
+  };
+  EXPECT_THAT(sum.Step(right).first, Each(2.0f));
+  EXPECT_THAT(sum.Step([](auto&, auto&, auto) { return absl::OkStatus(); }).first, Each(7.0f)) << "nobody summed";
+}
+
+// A communication touches no memory but its operands. This one writes into a buffer that is none of them.
+TEST(Assumptions, CommunicationsTouchTheirOperandsAlone) {
+  const Sum sum;
+  const fbs::Plan& plan = PlanIn(sum.bytes);
+  const auto begin = [&](uint32_t buffer) { return RangeOf(*plan.buffers()->Get(buffer), 0).begin; };
+  const auto distance = static_cast<std::ptrdiff_t>(begin(sum.other)) - static_cast<std::ptrdiff_t>(begin(sum.y));
+  const auto [y, other] = sum.Step([&](hal::Exchange& exchange, const hal::Operation& operation, const auto& pieces) {
+    const float wrong = 9;
+    std::memcpy(static_cast<uint8_t*>(pieces[0].receive) + distance, &wrong, sizeof(wrong));
+    return exchange.Run(operation, pieces);
+  });
+  EXPECT_THAT(y, Each(2.0f));
+  EXPECT_EQ(other.front(), 9) << "nobody of the plan wrote it";
+  EXPECT_EQ(other.back(), 5);
 }
 
 // Ranks run the same entries in the same order.
