@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "checker/PlanChecker.h"
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/executor/session.h"
@@ -81,7 +82,7 @@ class OtherGroup : public RankGroup {
   absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name, absl::Span<const int> members,
                                                                 const LinkOptions& link) override {
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Exchange> exchange, group_.CreateExchange(name, members, link));
-    if (run_ == nullptr || name != "dp") return exchange;
+    if (run_ == nullptr || !absl::StartsWith(name, "dp@")) return exchange;
     return std::make_unique<OtherExchange>(std::move(exchange), run_);
   }
   void Abort(absl::Status why) override { group_.Abort(std::move(why)); }

@@ -32,14 +32,18 @@ struct RankOutcome {
 // communicator are matched as each rank counts them, as the runtime does.
 RankOutcome Simulate(const fbs::Plan& plan, Issue issue, uint8_t poison, std::mt19937& random);
 
-// Runs it with Session over LoopbackGroup, a thread for each rank, with random delays around communications. `driver`
-// as in SessionOptions.
+// How ranks reach each other: in memory (LoopbackGroup), or by TCP over the loopback interface (GlooGroup).
+enum class Transport { kMemory, kTcp };
+
+// Runs it with Session, a thread for each rank, with random delays around communications. `driver` as in
+// SessionOptions.
 struct ThreadOutcome {
   absl::Status status;
   std::vector<std::vector<uint8_t>> outputs;
 };
 ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, uint32_t seed,
-                           std::chrono::nanoseconds timeout, const std::string& driver = {});
+                           std::chrono::nanoseconds timeout, const std::string& driver = {},
+                           Transport transport = Transport::kMemory);
 
 }  // namespace bowline::testing
 

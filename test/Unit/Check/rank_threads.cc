@@ -1,8 +1,14 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "runtime/comm/gloo/gloo_group.h"
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/view/mesh_view.h"
@@ -97,15 +103,38 @@ absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, const st
   return absl::OkStatus();
 }
 
+// How each rank, on a thread of its own, gets its view of a group.
+using MakeView = std::function<absl::StatusOr<std::unique_ptr<RankGroup>>(int rank)>;
+
+absl::StatusOr<MakeView> ViewsOf(Transport transport, int ranks, std::chrono::nanoseconds timeout) {
+  if (transport == Transport::kMemory) {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<LoopbackGroup> created, LoopbackGroup::Create(ranks, {timeout}));
+    const std::shared_ptr<LoopbackGroup> group = std::move(created);
+    return [group](int rank) -> absl::StatusOr<std::unique_ptr<RankGroup>> { return group->AsRank(rank); };
+  }
+  static int groups = 0;
+  GlooOptions options;
+  options.ranks = ranks;
+  options.rendezvous.file = absl::StrCat(::testing::TempDir(), "/rank-threads-", ::getpid(), "-", groups++);
+  options.timeout = timeout;
+  options.rendezvous_timeout = timeout;
+  options.address = "127.0.0.1";
+  return [options](int rank) -> absl::StatusOr<std::unique_ptr<RankGroup>> {
+    GlooOptions own = options;
+    own.rank = rank;
+    return GlooGroup::Create(own);
+  };
+}
+
 }  // namespace
 
 ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, uint32_t seed,
-                           std::chrono::nanoseconds timeout, const std::string& driver) {
+                           std::chrono::nanoseconds timeout, const std::string& driver, Transport transport) {
   const int ranks = static_cast<int>(RankCount(*fbs::GetPlan(bytes.data())));
-  auto group = LoopbackGroup::Create(ranks, {timeout});
   ThreadOutcome outcome;
-  if (!group.ok()) {
-    outcome.status = group.status();
+  const absl::StatusOr<MakeView> make_view = ViewsOf(transport, ranks, timeout);
+  if (!make_view.ok()) {
+    outcome.status = make_view.status();
     return outcome;
   }
   outcome.outputs.resize(static_cast<size_t>(ranks));
@@ -113,8 +142,13 @@ ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, ui
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      DelayedGroup view((*group)->AsRank(rank), seed + static_cast<uint32_t>(rank));
       absl::Status& status = statuses[static_cast<size_t>(rank)];
+      absl::StatusOr<std::unique_ptr<RankGroup>> made = (*make_view)(rank);
+      if (!made.ok()) {
+        status = made.status();
+        return;
+      }
+      DelayedGroup view(*std::move(made), seed + static_cast<uint32_t>(rank));
       status = RunRank(bytes, poison, driver, view, outcome.outputs[static_cast<size_t>(rank)]);
       view.Abort(status);
     });

@@ -39,7 +39,7 @@ absl::Status Check(fbs::PlanT plan) {
   return PlanChecker(PlanIn(bytes)).check();
 }
 
-// What all ranks give, in the simulator in every order and on threads.
+// What all ranks give, in the simulator in every order, and on threads that exchange in memory and by TCP.
 std::vector<std::vector<uint8_t>> Outputs(fbs::PlanT plan) {
   EXPECT_EQ(CertifyPlan(plan), absl::OkStatus());
   const auto bytes = BytesOf(plan);
@@ -50,6 +50,9 @@ std::vector<std::vector<uint8_t>> Outputs(fbs::PlanT plan) {
   const ThreadOutcome threads = RunOnThreads(bytes, 0x7f, 3, std::chrono::seconds(60));
   EXPECT_EQ(threads.status, absl::OkStatus());
   EXPECT_EQ(threads.outputs, expected.outputs);
+  const ThreadOutcome tcp = RunOnThreads(bytes, 0x7f, 4, std::chrono::seconds(60), {}, Transport::kTcp);
+  EXPECT_EQ(tcp.status, absl::OkStatus());
+  EXPECT_EQ(tcp.outputs, expected.outputs);
   // On a device with memory of its own, streams that wait at random, and poison in what is about to be received.
   const ThreadOutcome discrete = RunOnThreads(bytes, 0x7f, 5, std::chrono::seconds(60), "discrete:seed=3");
   EXPECT_EQ(discrete.status, absl::OkStatus());
