@@ -24,7 +24,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 add_link_options(-Wl,--gc-sections)
 
-# bowline_inline_less(target): for what compiles slowly and takes no time when it runs, such as the classes that mlir-tblgen
+# bowline_inline_less(target): for sources that compile slowly and take no time at run time: classes that mlir-tblgen
 # writes for operations, and command lines. The level of optimisation stays, for it is that of the precompiled headers.
 function(bowline_inline_less target)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
@@ -46,8 +46,8 @@ if(BOWLINE_SANITIZE)
   add_compile_options(-fsanitize=${BOWLINE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BOWLINE_SANITIZE})
 endif()
-# What libFuzzer learns from. Only the libraries that it tests have it (bowline_add_runtime_library), so that other tests of
-# the same build folder are not slowed down.
+# Coverage that guides libFuzzer. Only the libraries under its tests are compiled with it (bowline_add_runtime_library), so
+# that other tests of the same build folder are not slowed down.
 set(BOWLINE_FUZZER_COVERAGE -fsanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table)
 
 include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})

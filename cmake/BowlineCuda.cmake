@@ -18,7 +18,7 @@ if(NOT BOWLINE_CUDA STREQUAL "OFF")
     set(BOWLINE_NVCC ${BOWLINE_NVCC_PROGRAM})
     get_filename_component(nvcc ${BOWLINE_NVCC} REALPATH)
     get_filename_component(nvcc_home ${nvcc}/../.. ABSOLUTE)
-    # What is called nvcc may be a script somewhere else.
+    # A program named nvcc may be a script outside the toolkit's folder.
     foreach(home ${nvcc_home} $ENV{CUDA_HOME} /usr/local/cuda)
       if(NOT BOWLINE_CUDA_HOME AND EXISTS ${home}/include/cuda.h)
         set(BOWLINE_CUDA_HOME ${home})

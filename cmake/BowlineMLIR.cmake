@@ -9,13 +9,13 @@ include(AddMLIR)
 
 separate_arguments(BOWLINE_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
 
-# What compiling against MLIR needs, without linking it.
+# Include folders and definitions for compiling against MLIR without linking it.
 add_library(bowline_mlir_headers INTERFACE)
 target_include_directories(bowline_mlir_headers SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_compile_definitions(bowline_mlir_headers INTERFACE ${BOWLINE_LLVM_DEFINITIONS})
 
-# Those that many sources include, and those that what they include includes. LLVMDialect.h, of which the code generator
-# alone has need, takes longer than all others.
+# MLIR headers that many sources include directly or through their own includes. LLVMDialect.h is left out: only the code
+# generator needs it, and parsing it takes longer than parsing all others.
 set(BOWLINE_COMMON_MLIR_HEADERS
   <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/LLVMIR/LLVMDialect.h>
   <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/SCF/IR/SCF.h> <mlir/Dialect/Vector/IR/VectorOps.h>

@@ -1,7 +1,7 @@
 # Headers of other projects, compiled once per build instead of once per source: MLIR's alone take most of the time of
 # compiling a typical source of the compiler. No header of Bowline is among them but the one that flatc writes, so that an
-# edit rebuilds what includes the edited file and nothing else. A source names every header that it uses all the same: a
-# build with -DBOWLINE_PRECOMPILED_HEADERS=OFF shows what is missing.
+# edit rebuilds the sources that include the edited file and nothing else. A source names every header that it uses all the
+# same: a build with -DBOWLINE_PRECOMPILED_HEADERS=OFF shows missing includes.
 option(BOWLINE_PRECOMPILED_HEADERS "Compile the headers of MLIR, Abseil and GoogleTest once per build (clang only)" ON)
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(BOWLINE_PRECOMPILED_HEADERS OFF)

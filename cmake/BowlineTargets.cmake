@@ -12,7 +12,7 @@ set(BOWLINE_COMMON_RUNTIME_HEADERS
 bowline_precompile_headers(bowline_runtime_headers VERSION ${absl_VERSION}
   HEADERS ${BOWLINE_COMMON_RUNTIME_HEADERS} LINKS absl::status absl::statusor absl::strings absl::span)
 
-# For what reads plans: what flatc writes of the schema takes longer to compile than most sources that include it. (CLI11
+# For sources that read plans: the header that flatc writes for the schema takes longer to compile than most sources. (CLI11
 # is not among them: it has objects at namespace scope, which every source would construct.)
 set(BOWLINE_PLAN_SCHEMA ${CMAKE_SOURCE_DIR}/runtime/plan/plan.fbs)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${BOWLINE_PLAN_SCHEMA})
@@ -35,7 +35,7 @@ function(bowline_add_runtime_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS})
   bowline_use_precompiled_headers(${name} ${ARG_HEADERS})
-  # A switch over types, commands or geometries names all: what is new is decided everywhere before it compiles.
+  # A switch over types, commands or geometries names all: a new enumerator does not compile before every switch handles it.
   target_compile_options(${name} PRIVATE -Werror=switch)
   # Kernels see no bytes of a file, and spend their time in loops.
   if(BOWLINE_BUILD_FUZZERS AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${CMAKE_SOURCE_DIR}/kernels")

@@ -1,4 +1,4 @@
-# bowline_add_version_header(target): `target` may include "bowline_version.h", which says what is built. The commit is
+# bowline_add_version_header(target): `target` may include "bowline_version.h", which names version and commit. The commit is
 # that of the source tree at each build, so the file is looked at each time and written when it changed.
 set(BOWLINE_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/WriteVersionHeader.cmake)
 

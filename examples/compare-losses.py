@@ -46,7 +46,7 @@ def main(arguments):
     for step, first in sorted(runs[0].items()):
         print(f"{step:4}" + "".join(f"{run[step][0]:12.6f}" for run in runs))
         for run in runs:
-            # Written so that what is no number differs.
+            # Written so that a NaN differs.
             same = same and all(abs(a - b) <= TOLERANCE * abs(b) for a, b in zip(run[step], first))
     print(f"losses and gradient norms {'agree within' if same else 'differ by more than'} {TOLERANCE:g}")
     return 0 if same else 1

@@ -61,7 +61,7 @@ def run(command, **options):
 
 @dataclasses.dataclass
 class Gradients:
-    """Milliseconds of a step and of what is exposed in it, without overlap and with it."""
+    """Milliseconds of a step and of its exposed communication, without overlap and with it."""
 
     serial: tuple[float, float]
     overlap: tuple[float, float]
@@ -105,7 +105,7 @@ class Pipeline:
 
 
 def status_of(options, gradients, pipelines):
-    """The exit status for what was measured; gradients: None where they were not."""
+    """The exit status for the measurements; gradients: None where they were not measured."""
     holds = [measured.holds(options.slack) for measured in pipelines]
     if gradients is not None:
         holds.append(gradients.holds(options.goal))
@@ -113,7 +113,7 @@ def status_of(options, gradients, pipelines):
 
 
 class Bench:
-    """Plans of one model, and what running them takes."""
+    """Plans of one model, and the measured times of their runs."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder

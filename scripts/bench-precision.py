@@ -21,7 +21,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT = 0.01
 WINDOW = 50
-# What each kind of run is compiled with; the first is what others are compared with.
+# Flags of `bowline compile` for each kind of run; the other kinds are compared with the first.
 KINDS = {
     "f32": [],
     # Rows and columns are summed in another order.

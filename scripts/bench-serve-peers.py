@@ -58,7 +58,7 @@ def prompts(count, tokens, seed):
 
 
 def weight_bytes_of(report, stored_bytes):
-    """Bytes that the parameters of a plan have, of what bowline-compile --report says; None if it says nothing."""
+    """Bytes of a plan's parameters by the report of bowline-compile; None if the report does not say."""
     found = re.search(r"^parameters: (\d+) in", report, re.MULTILINE)
     return None if not found else {"f32": 4 * int(found[1]), "bf16": 2 * int(found[1]), "as-stored": stored_bytes}
 
@@ -96,7 +96,7 @@ class Bench:
         return self.checked(session.generate(texts or self.fresh(count, prompt_tokens), tokens), prompt_tokens, tokens)
 
     def turn(self, candidate, threads, limit_s):
-        """Starts the candidate and takes what is measured with so many threads."""
+        """Starts the candidate and measures it with so many threads."""
         self.seed = 0  # the same prompts for everyone
         with candidate.start(threads, self.scratch / "log", self.processors[:threads], limit_s) as session:
             candidate.row["loads"].append(session.load)
@@ -112,7 +112,7 @@ class Bench:
         self.checked(answers, 16, 2)
         if threads == 2:
             candidate.take("start", seconds)
-        # The same text for all, so that what they write can be compared.
+        # The same text for all, so that the generated texts can be compared.
         decoded = self.ask(session, 1, 16, options.decode_tokens, prompts(1, 16, -threads))
         candidate.row.setdefault("text", decoded.texts[0])
         candidate.take(f"decode/{threads}", serve_results.decode_rate(decoded))
@@ -224,7 +224,7 @@ def peer(name, python, model):
 
 
 def prepare(options, model, folder):
-    """(candidates, rows of what is skipped)"""
+    """(candidates, rows of skipped candidates)"""
     found, skipped = [], []
 
     def skip(name, title, reason):

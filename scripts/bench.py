@@ -72,7 +72,7 @@ def load():
 
 
 def machine():
-    """The processors by what they can do."""
+    """The processors by their instruction sets."""
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
     flags = set(re.search(r"^flags\s*:(.*)$", text, re.M).group(1).split())
     wanted = ["avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile"]
@@ -179,7 +179,7 @@ def measure_machine(tools):
 
 
 def measure_allocations(tests):
-    """What the test that counts says: 0 is asserted, over 20 steps of two data orders with 1 and with 2 threads."""
+    """The result of the test that counts allocations: it asserts 0 over 20 steps of two data orders with 1 and 2 threads."""
     test = tests / "train-allocation-test"
     if not test.exists():
         return None

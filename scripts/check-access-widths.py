@@ -107,7 +107,7 @@ class Function:
         return REGISTER.findall(operands[0]) if writes else []
 
     def needed(self):
-        """What addresses and branches are computed from."""
+        """The registers from which the function computes addresses and the predicates of branches."""
         needed = set()
         while True:
             before = len(needed)
@@ -166,7 +166,7 @@ class Function:
         if name == "shr":
             return f"({self.value(operands[1], signed)} >> {plain[1]}) & {mask}"
         if name in ("mul", "mad"):
-            # Immediates are signed, registers hold what their bits say without a sign.
+            # Immediates are signed; the bits of registers are read without a sign.
             factors = [ordered[0] if signed else f"({plain[0]} & {mask})", ordered[1] if signed else f"({plain[1]} & {mask})"]
             product = f"{factors[0]} * {factors[1]}"
             if rest[0] == "hi":
@@ -233,7 +233,7 @@ class Function:
 
 
 class Threads:
-    """Runs threads of a grid, and keeps what each touched: by basic block and (block, thread) a list of visits, which are
+    """Runs threads of a grid, and keeps the visits of each: by basic block and (block, thread) a list of visits, which are
     {access: address}."""
 
     def __init__(self, function, blocks, threads):
@@ -301,7 +301,7 @@ def largest_power(number, most):
 
 
 def common_alignment(places):
-    """The largest power of two, at most 16, that divides all of them: it divides what has the bits of each."""
+    """The largest power of two, at most 16, that divides all of them: it divides the bitwise or of all places."""
     return largest_power(functools.reduce(operator.or_, places, 0), ACCESS_BYTES)
 
 
@@ -372,7 +372,7 @@ def pieces_of(function, block, visits):
 
 
 def check_function(function, blocks, threads):
-    """What is wrong with the function, one sentence each."""
+    """The errors found in the function, one sentence each."""
     grid = Threads(function, blocks, threads)
     grid.run_sample()
     errors = [f"access {a} of {function.accesses[a].width} bytes was executed by no thread that was tried"
@@ -426,7 +426,7 @@ def check_vector(pieces, others, visitors):
 
 
 def check(listing, kernels):
-    """How many functions there are, and what is wrong with which. `kernels` is the array of bowline-inspect."""
+    """The number of functions, and the errors by function. `kernels` is the array of bowline-inspect."""
     grids = {re.sub(r"\W", "_", kernel["name"]): kernel["grid"] for kernel in kernels if kernel.get("grid")}
     ptx = listing.split("// PTX\n", 1)[-1].split("// ptxas\n")[0]
     functions, errors = 0, []

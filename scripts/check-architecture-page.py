@@ -5,7 +5,7 @@ The table `<!-- folders -->` has a row for each folder of the first two levels t
 excepted, which have one row each. The table `<!-- phases -->` has the phases of dialects/Program/Phase.cpp in order; in its third column is the
 folder that Phase.cpp says, of which no two phases have the same. The passes of the phase's steps in
 compiler/Pipelines/Pipeline.cpp lie in this folder, declared in its Passes.td or in a header; passes of MLIR have none.
-Who declares a pass with a phase, as PhasePass, declares it in the folder of that phase. Each violation is one line on
+A pass that is declared with a phase, as PhasePass, stands in the folder of that phase. Each violation is one line on
 stderr: FILE:LINE: what; what to do.
 
 Exit status: 0 when page and tree agree, 1 otherwise.
@@ -98,7 +98,7 @@ def folders_of_steps(root: pathlib.Path) -> dict[str, set[str]]:
 
 
 def check_declarations(root: pathlib.Path, phases: list[PhaseRow]) -> list[str]:
-    """Who says that a pass is of a phase lies in its folder."""
+    """A pass that a Passes.td declares for a phase must lie in the folder of that phase."""
     folder_of = {phase.spelling: phase.folder for phase in phases}
     errors = []
     for path in sorted((root / "passes").glob("*/Passes.td")):

@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 FOLDERS = ("passes", "compiler")
 LEFT_OUT = "compiler/Placement"
-# Operations that hold or name others, or stand for memory: what a pass on programs cannot do without.
+# Operations that hold or name others, or stand for memory: passes on programs cannot do without them.
 STRUCTURE = {"FuncOp", "ReturnOp", "EntryOp", "ParamOp", "StateOp", "ReadOp", "WriteOp", "FusionOp", "YieldOp"}
 QUESTION = re.compile(r"\b(?:isa|cast|dyn_cast|isa_and_nonnull|isa_and_present|dyn_cast_or_null|dyn_cast_if_present|"
                       r"Case|getDefiningOp|getOps)<([^>]*)>")
-# `[&](graph::ReduceOp op`: what it is handed was asked for by its type. Not a function that is handed it anyway, as by
-# an algorithm over a list of them: such a list has one type, and comes from a place that is counted.
+# `[&](graph::ReduceOp op`: the caller selected the operation by its type. Does not match a function of an algorithm over
+# a list of operations: such a list has one type, and comes from a place that is counted.
 TYPED = re.compile(r"\b(?:walk|Case)(?:<[^<>]*>)?\(\s*\[[^\[\]]*\]\s*\(\s*((?:const )?[\w:]+)[ &)]")
 # Less than that, and the definitions are no longer where this script looks for them.
 FEWEST_OPERATIONS = 15

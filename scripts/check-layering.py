@@ -33,7 +33,7 @@ COMPILER_INFRASTRUCTURE = ("mlir", "mlir-c", "llvm", "llvm-c", "clang", "lld")
 
 
 class Layer(NamedTuple):
-    """What the files below `path` may use."""
+    """The headers and libraries that files below `path` may use."""
 
     path: str  # folder or file, from the root
     repository: tuple[str, ...]  # folders and headers of this repository that it may include
@@ -101,7 +101,7 @@ SYSTEM_FOLDERS = ("sys", "linux", "arpa", "netinet", "net", "asm", "bits", "expe
 
 
 def violation_of_include(root: pathlib.Path, file: str, layer: Layer, target: str, quoted: bool):
-    """(what is used, rule, remedy) when `file` may not include `target`; None when it may."""
+    """(used file, rule, remedy) when `file` may not include `target`; None when it may."""
     if quoted and (root / file).parent.joinpath(target).exists():
         # Relative to the including file: say the path from the root.
         resolved = (root / file).parent.joinpath(target).resolve()
@@ -275,7 +275,7 @@ MLIR_LIBRARY = re.compile(r"\blib(?:LLVM|MLIR|clang-cpp)[-.\w]*")
 
 
 def needed_libraries(binary: pathlib.Path) -> str:
-    """What the executable and, where the loader can say, its libraries need."""
+    """The libraries that the executable needs and, where the loader can list them, those that its libraries need."""
     text = ""
     readelf = next(filter(None, map(shutil.which, ("readelf", "llvm-readelf-22", "llvm-readelf"))), None)
     if readelf is None:
@@ -285,7 +285,7 @@ def needed_libraries(binary: pathlib.Path) -> str:
         raise OSError(f"{readelf} cannot read {binary}: {result.stderr.strip()}")
     text += "\n".join(line for line in result.stdout.splitlines() if "NEEDED" in line)
     if shutil.which("ldd"):
-        # The loader's view adds what libraries need; it fails for foreign architectures, where the above must do.
+        # The loader also lists the needs of libraries. It fails for foreign architectures, for which readelf must do.
         text += "\n" + subprocess.run(["ldd", binary], capture_output=True, text=True, check=False).stdout
     return text
 
@@ -320,7 +320,7 @@ MLIR_HEADER = re.compile(r"/(?:mlir|llvm)(?:-c)?/[\w/.-]+\.(?:h|def|inc|td)\b")
 
 
 def check_build_without_mlir(root: pathlib.Path, build: pathlib.Path) -> tuple[list[Violation], int]:
-    """Violations in what a build's compiler was told (compile_commands.json) and read (ninja's log of headers)."""
+    """Violations in a build's compile commands (compile_commands.json) and in the headers that it read (ninja's log)."""
     rule = "a runtime-only build touches no path of LLVM or MLIR"
     remedy = "guard what asks for it by BOWLINE_BUILD_COMPILER"
     violations = []
@@ -329,7 +329,7 @@ def check_build_without_mlir(root: pathlib.Path, build: pathlib.Path) -> tuple[l
         # Without the checkout's own path, which may well lie below a folder called llvm.
         for option in sorted(set(MLIR_PATH_IN_COMMAND.findall(command["command"].replace(str(root), "")))):
             violations.append(Violation(command["file"], f"is compiled with '{option}'", rule, remedy))
-    # Drops what the log still knows of files that are no longer built.
+    # Drops files that are no longer built from the log.
     subprocess.run(["ninja", "-C", build, "-t", "recompact"], capture_output=True, check=True)
     dependencies = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     current = ""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that no two files define classes of one name in one namespace.
 
-Linkers take members of such classes for each other: a program then calls one's destructor for both. What is in an
+Linkers take members of such classes for each other: a program then calls one's destructor for both. A class in an
 anonymous namespace belongs to its file and may have any name. Reads sources and headers, not what they expand to:
 classes that TableGen or a macro writes are not seen. Structs, unions and templates are classes here; a specialisation is
 told apart by its arguments. Each violation is one line on stderr: FILE:LINE: what: the rule; what to do.
@@ -22,7 +22,7 @@ SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".inc"}
 RULE = "all files may be linked into one program, which then takes one class for the other"
 REMEDY = "rename one, or put it into an anonymous namespace where one file alone uses it"
 
-# What is no code, in the order in which it is tried. Literals become one token, so that what they hold is not read.
+# Text other than code, in the order in which the patterns are tried. A literal becomes one token, so its content is not read.
 NO_CODE = re.compile(
     r"(?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)"
     r'|(?P<literal>(?:\b(?:u8|[uUL]))?(?:\bR|R)"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"'
@@ -52,7 +52,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 class Scanner:
-    """Walks through a file's namespaces; what other braces hold is skipped."""
+    """Walks through a file's namespaces, and skips the content of other braces."""
 
     def __init__(self, text: str):
         self.tokens = tokens_of(text)
@@ -64,7 +64,7 @@ class Scanner:
         return self.tokens[self.at].text if self.at < len(self.tokens) else ""
 
     def skip_balanced(self):
-        """Behind the bracket that closes the one here; of what it holds only the same kind counts."""
+        """Moves behind the bracket that closes the one here; inside, only brackets of the same kind count."""
         opening, depth = self.text(), 0
         while self.text():
             depth += (self.text() == opening) - (self.text() == CLOSING[opening])
@@ -130,7 +130,7 @@ class Scanner:
                 self.skip_balanced()
                 name += "".join(token.text for token in self.tokens[begin:self.at])
             elif re.fullmatch(r"\w+", self.text()) and not self.text()[0].isdigit():
-                # A word behind a word: what came before was a macro for attributes.
+                # A word behind a word: the first one is a macro for attributes.
                 if self.text() != "final":
                     name = name + self.text() if name.endswith("::") else self.text()
                 self.at += 1

@@ -20,7 +20,7 @@ tar -C "$folder/unpacked" -xzf "${tarballs[0]}"
 mv "$folder/unpacked"/bowline-* "$folder/moved here"
 bin="$folder/moved here/bin"
 
-# What is missing in this list comes from the C library alone.
+# The loop skips the libraries of the C library: the tarball has all others.
 for tool in "$bin"/*; do
   foreign=$(ldd "$tool" | sed -n 's/.* => \(.*\) (0x.*/\1/p' | grep -v -F "$folder/moved here/" |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv)\.so\.[0-9]+$' || true)

@@ -18,7 +18,7 @@ USES = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) byt
 
 
 def check(log: str) -> tuple[int, list[str]]:
-    """How many entry functions there are, and what is wrong with which."""
+    """The number of entry functions, and the errors by function."""
     entries = 0
     errors = []
     architecture = "?"

@@ -54,7 +54,7 @@ def call(*command, why):
 
 
 def install_requirements():
-    """The interpreter of an environment that has what the list says."""
+    """The interpreter of an environment that has the packages of the list."""
     python, installed = PLACE / "venv/bin/python", PLACE / "venv/requirements.txt"
     wanted = REQUIREMENTS.read_text(encoding="utf-8")
     if not installed.exists() or installed.read_text(encoding="utf-8") != wanted:
@@ -88,7 +88,7 @@ def install_promtool():
 
 
 def run_part(name, python, tools, environment):
-    """Runs a test, and returns what it printed beside its verdict. It may leave nothing out."""
+    """Runs a test, and returns its output beside its verdict. The test may skip nothing."""
     file, *cases = PARTS[name]
     done = subprocess.run([python, TESTS / file, "--tools", tools, *cases], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False, env=environment)

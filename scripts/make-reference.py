@@ -65,7 +65,7 @@ def command_page(tools: pathlib.Path) -> Page:
     text = ""
     for tool in found:
         help_text = output_of(tool, "--help")
-        # What the dispatcher lists is where tools are on this machine.
+        # The dispatcher's help lists paths of tools, which differ between machines.
         if tool.name == "bowline":
             help_text = help_text.split("Verbs:")[0]
         text += f"## {tool.name}\n\n```text\n{help_text.strip()}\n```\n\n"

@@ -238,7 +238,7 @@ def read_gguf(path, count=None):
     tokens, types, merges = (fields[f"tokenizer.ggml.{key}"].contents() for key in ("tokens", "token_type", "merges"))
     if count is None:
         return tokens, types, merges
-    # The first merges, what they need, and special tokens.
+    # The first merges, the tokens that they need, and special tokens.
     control = [token for token, kind in zip(tokens, types) if kind == 3]
     merges = merges[:count]
     letters = [token for token, kind in zip(tokens, types) if kind == 1 and len(token) == 1]

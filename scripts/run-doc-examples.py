@@ -104,7 +104,7 @@ def extract(page: str, text: str) -> tuple[list[Example], list[Listing]]:
 
 
 def difference(listing: Listing, root: pathlib.Path) -> Optional[str]:
-    """None when the block is its file, else what differs."""
+    """None when the block is its file, else the difference."""
     where = f"{listing.page}:{listing.line}"
     try:
         actual = (root / listing.path).read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def indented(text: str) -> str:
 
 
 def run(example: Example, folder: pathlib.Path, environment: dict, timeout: float) -> Optional[str]:
-    """None when the example did as its page says, else what went wrong."""
+    """None when the example did as its page says, else the failure."""
     where = f"{example.page}:{example.line}"
     # A session of its own, so that a timeout ends everything that the commands started.
     process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", example.commands], cwd=folder, env=environment,
@@ -212,7 +212,7 @@ def main(argv) -> int:
                 failure = run(example, copy, environment, arguments.timeout)
                 if failure:
                     failures.append(failure)
-                    # What follows on the page builds on this block.
+                    # Later blocks of the page build on this one.
                     break
                 passed += 1
 

@@ -3,14 +3,14 @@
 #   memory   address and undefined-behaviour sanitizers: the runtime, the compiler and its textual tests
 #   threads  the thread sanitizer: ranks as threads, streams, the pool of threads
 #   fast     under the sanitizers of memory, the tests of `make check-fast`; see `make check-sanitized`
-#   runtime  of these, what reads files and runs plans; see .ci/run
+#   runtime  of these, the tests that read files and run plans; see .ci/run
 # Fails when a test does, and when any process had a report.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Not under the address sanitizer: what takes minutes in a release build already, or measures (scale, precision,
+# Not under the address sanitizer: tests that take minutes in a release build already, or that measure (scale, precision,
 # recompute, packing, determinism, oracle, write-a-pass, the codegen tests, whose kernels are not instrumented), and
-# what replaces the allocator.
+# tests that replace the allocator.
 memory_tests=(
   base-test base-file-test safetensors-test plan-test kernels-test
   hal-test loopback-test gloo-test gloo-processes-test comm-control-test
@@ -39,13 +39,13 @@ thread_tests=(
 # Reports go into files: a test that expects a tool to fail would take one for the failure that it expects.
 reports=$(mktemp -d)
 trap 'rm -rf "$reports"' EXIT
-# LLVM and MLIR are not instrumented: what they allocate and poison by themselves, or put into containers that our code
-# reads, is no error.
+# LLVM and MLIR are not instrumented: memory that LLVM allocates and poisons by itself, or puts into containers that our
+# code reads, is no error.
 export ASAN_OPTIONS=allow_user_poisoning=0:detect_container_overflow=0:log_path=$reports/report
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$reports/report
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:log_path=$reports/report
 
-# A sanitizer that reports nothing looks as if there was nothing: each must find what a small program does wrong.
+# A sanitizer that reports nothing looks as if there was nothing: each must find the error of a small program.
 expect_report() {
   local sanitizers=$1 report=$2 body=$3
   printf '#include <thread>\nint number = 1;\nint main(int count, char **) { %s }\n' "$body" > "$reports/wrong.cc"

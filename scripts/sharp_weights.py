@@ -25,7 +25,7 @@ SCALED = re.compile(r"\.(?:q_proj|k_proj|q_norm|k_norm|(c_attn))\.(?:weight|bias
 
 
 class WeightsError(Exception):
-    """The message says which file, what is wrong, and what to do."""
+    """The message names the file, the error, and the remedy."""
 
 
 def scale(values, row, part, factor):

@@ -88,7 +88,7 @@ def slowest(results: pathlib.Path, count: int = 10) -> list[str]:
 
 
 def capabilities() -> dict[str, bool]:
-    """What tests need that not every machine has."""
+    """Capabilities that some tests need and some machines lack."""
     try:
         flags = next((line.split() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("flags")), [])

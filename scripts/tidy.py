@@ -3,8 +3,8 @@
 
 Changed are the lines that differ from the last commit that BASE and HEAD have in common, committed or not; with
 --last-commit, from the first parent of HEAD, which a shallow clone fetches. All lines of a first commit are new. A changed
-header is seen through one source that includes it. Findings elsewhere are not shown. What the time did not suffice for is
-named, and what no source of the build includes.
+header is seen through one source that includes it. Findings elsewhere are not shown. Files that the time did not suffice
+for are named, and headers that no source of the build includes.
 
 Exit status: 0 when what was looked at has no finding, 1 when it has, or when something cannot run, and 77 when --last-commit
 cannot know what changed.
@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Optional
 
 SUFFIXES = (".h", ".cc", ".cpp")
-# What test programs end with that were skipped, by a convention of automake.
+# Exit code of test programs that were skipped, by a convention of automake.
 SKIPPED = 77
 FETCH_SECONDS = 60
 
@@ -33,7 +33,7 @@ class TidyError(Exception):
 
 
 class UnknownParent(TidyError):
-    """The clone is too shallow to say what changed."""
+    """The clone is too shallow to tell the changed lines."""
 
 
 def git(root: pathlib.Path, *arguments: str) -> str:
@@ -97,7 +97,7 @@ def commands_of_sources(command: dict) -> list[dict]:
 
 
 class Build:
-    """What the compile commands of a build folder say. Writes them, one for each source, into `tidy` there."""
+    """The compile commands of a build folder. Writes one database for each source into the folder `tidy` there."""
 
     def __init__(self, root: pathlib.Path, folder: pathlib.Path):
         self.root, self.folder, self.database = root, folder, folder / "tidy"
@@ -141,7 +141,7 @@ def run_tidy(tidy: str, build: Build, source: str, line_filter: str, deadline: f
         result = subprocess.run(command, cwd=build.root, capture_output=True, text=True, check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
         return None
-    # Counts of what is not shown go to stderr, but so does the reason why a source cannot be read at all.
+    # Counts of hidden findings go to stderr, but so does the reason why a source cannot be read at all.
     return result.returncode, result.stdout if result.stdout or result.returncode == 0 else result.stderr
 
 

@@ -1,5 +1,5 @@
 # The tests of `make check-fast`: those that find most mistakes for their time, for two minutes after a build on two cores.
-# Who adds a test that takes long leaves it to `make check`.
+# A new test that takes long does not go into this list: `make check` runs it.
 set(BOWLINE_FAST_TESTS
   base-test safetensors-test plan-test hal-test loopback-test comm-control-test session-test session-fault-test session-overlap-loopback-test train-test
   check-test plan-picture-test check-meaning-test check-ranks-test check-rank-mutation-test

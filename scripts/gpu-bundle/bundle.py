@@ -89,7 +89,7 @@ def run(command, seconds, log, env=None, cwd=None):
 
 
 def query_card(fields):
-    """What nvidia-smi says of the first card, or None."""
+    """The values that nvidia-smi reports for these fields of the first card, or None."""
     try:
         done = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"], check=False,
                               capture_output=True, text=True, timeout=20)

@@ -166,11 +166,11 @@ def suites_of_all(context):
     return run_suites(context, [("conformance", ["conformance"], ""), ("kernels", ["kernels"], "")])
 
 
-# Who computes attention, graphs or none, and products as the library ranks them or measured.
+# Which kernels compute attention, whether graphs are used, and whether products are ranked by the library or measured.
 CHOICES = {"own": "attention=own,graphs=0", "own, graphs": "attention=own,graphs=1",
            "cuDNN": "attention=cudnn,graphs=0", "cuDNN, any order": "attention=cudnn,any-order=1,graphs=0",
            "own, tuned": "attention=own,tune=1,graphs=0"}
-# Of a run, where models.json says no other number.
+# Steps of a run, where models.json says no other number.
 STEPS, QUICK_STEPS = 25, 15
 
 

@@ -1,4 +1,4 @@
-"""The page that run-card writes: what held, what failed, what is fastest, beside what was expected."""
+"""The page that run-card writes: passed and failed checks, and the fastest settings beside expected times."""
 
 import bundle
 
@@ -14,7 +14,7 @@ def table(head, rows):
 
 
 def expected_of(model):
-    """What was measured before, and what the compiler's cost model says."""
+    """Step times that were measured before and that the compiler's cost model predicts."""
     measured = bundle.read_json("models.json")[model].get("measured")
     predicted = bundle.read_json("plans.json").get(model, {}).get("predicted_ms")
     parts = []

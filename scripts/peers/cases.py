@@ -1,4 +1,4 @@
-"""What is measured: models, element types, candidates, and the settings that all of them share."""
+"""Measured cases: models, element types, candidates, and the settings that all of them share."""
 
 import json
 import pathlib
@@ -24,7 +24,7 @@ class Model(NamedTuple):
     config: dict  # config.json of a Hugging Face directory
     batch: int
     seq: int
-    # What Bowline is told: `selective` where activations are much of its memory. The demo takes 2 to 4 % longer with it.
+    # Bowline's flag: `selective` where activations take much of its memory. The demo takes 2 to 4 % longer with it.
     recompute: str
 
 
@@ -49,7 +49,7 @@ TORCH_ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.tri
 BATCHES = 16
 # Random weights, and the same with sharp attention (scripts/sharp_weights.py).
 WEIGHTS = ("flat", "sharp")
-# Losses and gradient norms of so many steps are compared, by these relative differences. What an update changes in sharp
-# attention depends on the last bit of what it is computed from.
+# Losses and gradient norms of so many steps are compared, by these relative differences. With sharp attention, an update
+# depends on the last bit of the values from which it is computed.
 COMPARED_STEPS = {"flat": 5, "sharp": 1}
 LOSS_TOLERANCE = {"f32": 1e-3, "bf16": 2e-2}

@@ -17,7 +17,7 @@ def wanted():
 
 
 def installed(python):
-    """Package -> version of what the environment has; nothing when it does not work."""
+    """Package -> version of the environment's packages; nothing when the environment does not work."""
     if not python.exists():
         return {}
     process = subprocess.run([python, "-c", LIST_VERSIONS], capture_output=True, text=True, check=False)
@@ -30,7 +30,7 @@ def missing(have):
 
 
 def prepare(folder):
-    """The environment's interpreter, after making the environment and installing what is missing."""
+    """The environment's interpreter, after making the environment and installing missing packages."""
     python = folder / "bin/python"
     if not missing(installed(python)):
         return python

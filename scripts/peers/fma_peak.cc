@@ -1,4 +1,4 @@
-// Prints what the processors can multiply and add at most: GFLOP/s of fused multiply-adds on registers, for f32 and,
+// Prints the peak rate of the processors: GFLOP/s of fused multiply-adds on registers, for f32 and,
 // where the processor has them, for bf16 in pairs (VDPBF16PS) or tiles (TDPBF16PS). A product of matrices cannot be
 // faster.
 //

@@ -1,4 +1,4 @@
-"""What the peers' training programs share: options, batches, and metrics lines. Needs NumPy and safetensors."""
+"""Code that the peers' training programs share: options, batches, metrics lines. Needs NumPy and safetensors."""
 
 import argparse
 import json

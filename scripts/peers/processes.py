@@ -1,4 +1,4 @@
-"""Runs one candidate's process and watches it: when each metrics line came, memory, and what else the machine did."""
+"""Runs one candidate's process and watches it: times of metrics lines, memory, and the load of other processes."""
 
 import contextlib
 import json
@@ -123,7 +123,7 @@ class Lines:
         self.reader, self.rest, self.all = reader, b"", []
 
     def wait(self, seconds, now):
-        """Reads what comes within so many seconds; whether a line was complete."""
+        """Reads output that comes within so many seconds; returns whether a line was complete."""
         if self.reader is None:
             time.sleep(min(seconds, 0.005))
             return False
@@ -159,7 +159,7 @@ def run(command, log, environment, processors, time_limit_s, metrics_option=None
         if reader:
             os.close(reader)
     peak = usage.ru_maxrss * 1024
-    # The peak is reached in the steps, when what is left of the children is there too.
+    # The peak is reached in the steps, while the children that are left hold their memory too.
     tree = max(watch.tree_bytes, peak + watch.children_bytes)
     with open(log, encoding="utf-8", errors="replace") as output:
         tail = output.read()[-4000:]
@@ -186,7 +186,7 @@ def follow(process, lines, watch, time_limit_s):
 
 
 def end_session(process):
-    """Ends what the process left behind, such as a compiler's workers, and waits for that."""
+    """Ends processes that the process left behind, such as a compiler's workers, and waits for their end."""
     if process.returncode is None:
         process.kill()
         process.wait()

@@ -114,7 +114,7 @@ class Session:
         return [self.process.pid, *processes.others_in_session(self.process.pid)]
 
     def peak_bytes(self):
-        """The sum of what each process of the tree had resident at most."""
+        """The sum over the processes of the tree of the peak resident memory of each."""
         total = 0
         for pid in self.pids():
             try:
@@ -168,7 +168,7 @@ class Runner(Session):
         """(the answer to the first request, seconds from the start to its first token)"""
         before = time.monotonic()
         answers = self.generate([prompt], 2)
-        # Loading is within the first request's wait, but not within what the runner counts.
+        # The first request's wait includes loading; the runner's own count does not.
         taken = time.monotonic() - before - (answers.last_s[0] - answers.first_s[0])
         return answers, before - self.start + taken
 

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import NamedTuple
 
-# Compiled for this processor, and without what reads images.
+# Compiled for this processor, and without the reader of images.
 NATIVE = {"CMAKE_ARGS": "-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
 
 
@@ -83,7 +83,7 @@ def install(name, folder, limit_s):
 
 
 def steps(peer, python):
-    """What pip is to install, one after the other."""
+    """Arguments for calls of pip, one list for each call, in order."""
     if not peer.instead:
         yield [peer.requirement]
         return

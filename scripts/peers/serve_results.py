@@ -26,7 +26,7 @@ MEASURES = {
 }
 # Bowline's best row is to be so many times as good as the best peer of the same weights.
 PREFILL_GOAL, OTHER_GOAL = 1.3, 1.0
-# Decoding is to be as much better, or to use so much of what memory allows.
+# Decoding is to be as much better, or to reach so much of the rate that memory bandwidth allows.
 DECODE_GOAL, BOUND_GOAL = 1.3, 0.85
 # 8 streams are to be so many times as fast as one; 32, as vLLM's.
 STREAMS_GOAL, VLLM_GOAL = 5.0, 2.0
@@ -145,7 +145,7 @@ def agreement(row, reference):
 
 
 def measured(ran, rates):
-    """The table of what was measured, and the one of what memory allows."""
+    """The table of measured rates, and the table of rates that memory bandwidth allows."""
     keys = [key for key in MEASURES if any(row["values"].get(key) for row in ran)]
     reference = next((row for row in ran if row["ours"] and row.get("text")), None)
     threads = {n: f"{n} thread{'s' * (n > 1)}" for n in rates}

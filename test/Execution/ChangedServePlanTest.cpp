@@ -89,7 +89,7 @@ const Change kChanges[] = {
 
 class ChangedServePlan : public ::testing::TestWithParam<Change> {
 protected:
-  /// What the loader or else the checker says of the plan.
+  /// The error of the loader, or else the result of the checker.
   static absl::Status check(fbs::PlanT &plan) {
     auto written = WritePlan(plan);
     if (!written.ok())

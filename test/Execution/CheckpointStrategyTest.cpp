@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kVocabulary = 23;
 
-/// Without what all of them share.
+/// Strategies, without the settings that all of them share.
 const StrategyCase kStrategies[] = {
     {.mesh = ""},
     {.mesh = "dp=2"},
@@ -93,7 +93,7 @@ protected:
 
 } // namespace
 
-// Each strategy once, in a random order: one saves, the next loads and saves what it loaded.
+// Each strategy once, in a random order: each one loads the checkpoint of the one before, and saves it again.
 TEST_P(CheckpointStrategy, EveryTensorIsTheSameUnderTheNextStrategy) {
   ASSERT_TRUE(tokens);
   std::vector<size_t> order(std::size(kStrategies));
@@ -117,7 +117,7 @@ TEST_P(CheckpointStrategy, EveryTensorIsTheSameUnderTheNextStrategy) {
 
 class ResumedRun : public CheckpointStrategy {};
 
-// What is not saved, such as rounded copies of parameters, is what it was.
+// States that no checkpoint holds, such as rounded copies of parameters, resume with the same bits.
 TEST_P(ResumedRun, ChangesNoBit) {
   constexpr size_t kSaved = 3, kSteps = 6;
   ASSERT_TRUE(tokens);

@@ -10,8 +10,8 @@
 // Collectives that no pass asks for yet, in programs that were written by hand or drawn, through the compiler from the
 // phase `local` on to a plan that is proven and run: by ranks that are threads, on this processor and on the driver
 // that judges plans, and by ranks that are processes. Elements are small integers: everything is exact and has to equal
-// the reference interpreter. As that moves what the table of collectives says, as the runtime does, drawn programs are
-// computed once more here, by arithmetic on coordinates alone.
+// the reference interpreter. Interpreter and runtime both move data by the table of collectives, so drawn programs
+// are computed once more here, by arithmetic on coordinates alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -170,8 +170,8 @@ const Ring kRings[] = {{"Three", R"(["ring"] [3])", R"("ring")", 3},
 
 void PrintTo(const Ring &ring, std::ostream *out) { *out << ring.mesh; }
 
-/// What came from the neighbour is multiplied with the own part, goes two places on and one back, and is added to
-/// integers that went the other way.
+/// Multiplies the neighbour's part with the rank's own part, sends the product two places on and one back, and adds it
+/// to integers that were sent the other way.
 std::string ringOn(const Ring &ring) {
   std::string rows = std::to_string(kRows * ring.ranks), over = " over [" + ring.axes + "]";
   std::string argument = dividedAlong(ring.axes, ring.ranks);
@@ -206,7 +206,7 @@ protected:
 // Drawn
 //===----------------------------------------------------------------------===//
 
-/// Permutations along some axes and sums of what was there before, on a grid of ranks.
+/// Permutations along some axes, added to earlier values, on a grid of ranks.
 class DrawnRings {
 public:
   explicit DrawnRings(Random &random) {
@@ -244,7 +244,7 @@ public:
                         "\ngraph.return %all : " + whole + "\n}\n");
   }
 
-  /// What the program makes of `input`.
+  /// The results of the program for `input`.
   std::vector<double> compute(const std::vector<double> &input) const {
     constexpr int64_t kPart = kRows * kColumns;
     std::vector<std::vector<double>> values = {input};
@@ -269,7 +269,7 @@ public:
 private:
   struct Step {
     std::vector<int64_t> axes; // of a permutation, the first one outermost; none: a sum
-    int64_t number;            // the shift, or what is added
+    int64_t number;            // the shift, or the addend
   };
 
   int64_t receiverOf(int64_t rank, const Step &step) const {

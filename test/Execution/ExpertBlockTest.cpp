@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t kTokens = 50, kRows = 160, kWidth = 24, kHidden = 72, kExperts = 4;
 
-/// Rows of tokens that are sorted by expert, the two products with SwiGLU between them, and what the tokens get; and
-/// with the gradient of that all gradients. Rows behind the last offset belong to nobody.
+/// Rows of tokens that are sorted by expert, the two products with SwiGLU between them, and the outputs of tokens; and,
+/// from the gradient of the outputs, all gradients. Rows behind the last offset belong to nobody.
 std::string expertBlock() {
   std::string tokens = tensorType({kTokens, kWidth}), rows = tensorType({kRows, kWidth}),
               hidden = tensorType({kRows, kHidden}), up = tensorType({kExperts, kWidth, kHidden}),
@@ -153,7 +153,7 @@ TEST_P(ExpertBlock, IsTheReferenceWhateverRowsThereAre) {
     EXPECT_EQ(kernelsOf(*whole, name, true), 0) << name;
   }
   Interpreter interpreter(*reference);
-  // Many rows before few: what is left of them must not be used.
+  // Many rows before few: a run must not use rows that the run before left.
   for (int64_t count : {kRows, kRows / 20, kRows / 2, int64_t{0}, int64_t{1}, kRows - 1, kRows / 10}) {
     SCOPED_TRACE(count);
     std::vector<HostTensor> inputs = draw(count), got = run(*limited, inputs), all = run(*whole, inputs);

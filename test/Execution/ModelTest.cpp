@@ -96,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(All, ModelTest,
                            return name;
                          });
 
-/// Every entry, on zeros. Weights come first, those of the model where no entry initialises them: what is computed from
-/// a probe's pattern is the pattern again, zeros or NaN, as if nobody had written it.
+/// Every entry, on zeros. Weights come first, those of the model where no entry initialises them: a value computed from
+/// a probe's pattern, zeros or NaN, is the pattern again, as if nobody had written it.
 static void runAll(Session &session, const std::string &model) {
   absl::Status weights = session.FindEntry("init").ok() ? session.Run("init") : LoadWeights(session, model).status();
   EXPECT_TRUE(weights.ok()) << weights;
@@ -137,7 +137,7 @@ TEST_P(ModelTest, RunsUseExactlyTheMemoryThatThePlanStates) {
     ASSERT_TRUE(session);
     bowline::testing::ArenaUse use = bowline::testing::MeasureArena(
         [&] { return sessionOf(guarded(plan)); }, [&](Session &measured) { runAll(measured, some.model); });
-    // What is behind the last buffer that is no scratch is scratch, of which kernels use what they need.
+    // The arena may end in scratch, of which kernels use only as many bytes as they need.
     EXPECT_GE(use.end, bowline::testing::EndOfBuffers(*session));
     EXPECT_LE(use.end, session->plan().arena_bytes());
     EXPECT_FALSE(use.outside) << "byte " << *use.outside << " is in no buffer";
@@ -291,7 +291,7 @@ void setRandomWeights(Session &session, uint32_t seed) {
 
 } // namespace
 
-/// What `prepare` computes is that of the weights of each call, is computed once for them, and changes no bit.
+/// `prepare` runs once for the weights of a call, uses the weights of that call, and changes no bit of the results.
 TEST_P(ModelTest, WeightsArePreparedOnceAndGiveTheBitsOfPlainOnes) {
   for (auto [dtype, seq] : {std::pair<StringRef, int64_t>("f32", 2), {"f32", 29}, {"bf16", 13}, {"f16", 13}}) {
     SCOPED_TRACE(dtype.str() + ", " + std::to_string(seq) + " positions");
@@ -417,7 +417,7 @@ TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
         EXPECT_EQ(logitsOf(*b, seed + call), expected);
         EXPECT_EQ(logitsOf(*c, seed + call), expected);
       }
-      // What is written goes into memory of the session's own, and the file stays as it is.
+      // Writes go into memory that the session owns, and the file stays as it is.
       std::string before = readFile(directory / "model.safetensors");
       setRandomWeights(*a, seed);
       setRandomWeights(*b, seed);
@@ -430,8 +430,8 @@ TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
 
 /// Logits of a plan in f16 beside those of the interpreter, in f64 with the weights as the file has them.
 ///
-/// Rounding to f16 is relative 2^-11 at most, to bf16 2^-8, and both round the same values: weights and what kernels
-/// store. A layer rounds fewer than 20 of these one after the other. Their errors are independent of each other, so
+/// Rounding to f16 is relative 2^-11 at most, to bf16 2^-8, and both round the same values: weights and values that
+/// kernels store. A layer rounds fewer than 20 of these in sequence. These errors are independent of each other, so
 /// that those of f16 are about an eighth of those of bf16; the test wants less than a quarter, and in all no more than
 /// if each rounding were the worst.
 TEST_P(ModelTest, LogitsInF16AreAsExactAsItsBits) {

@@ -44,7 +44,7 @@ TEST(OpAgreement, Sampling) {
   checkCases(random, samplingCases(random));
 }
 
-/// Offsets that a program computes, or that no limit holds: the run fails, with what was wrong and where.
+/// Offsets that a program computes, or that no limit holds: the run fails, and says which offset is wrong and where.
 TEST(OpAgreement, WrongOffsetsOfGroupsFailTheRun) {
   std::string text =
       "graph.func @f(%0: tensor<7x3xf32>, %1: tensor<2x3x5xf32>, %2: tensor<3xi32>) -> tensor<7x5xf32> {\n"
@@ -140,7 +140,7 @@ TEST(OpAgreement, WrongNumbersOfRowsFailTheRun) {
   }
 }
 
-/// What no run changes is computed before all runs, and checked all the same, with that step and without.
+/// Row numbers that no run changes are checked, whether `prepare` computes them once before all runs or each run does.
 TEST(OpAgreement, WrongNumbersOfRowsInWhatPreparesFailTheRun) {
   const char *text = "graph.param @table : tensor<16x8xf32> init(#graph.normal<1.0>) key(\"t\")\n"
                      "graph.func @f(%z: tensor<4x8xf32>) -> tensor<4x8xf32> {\n"
@@ -183,7 +183,7 @@ TEST(OpAgreement, NoOperationIsForgotten) {
   }
   size_t known = 0;
   for (RegisteredOperationName name : context().getRegisteredOperations()) {
-    // What goes between stages becomes sends and receives before there are kernels.
+    // Operations of dialect `stage` become sends and receives before kernels are selected.
     if (!name.hasInterface<graph::Interpretable>() || name.getDialectNamespace() == "stage")
       continue;
     ++known;

@@ -436,8 +436,8 @@ static void addAttention(Random &random, std::vector<Case> &cases) {
                    {1e-5, 1e-4}});
 }
 
-/// What a step of a served model does with a cache of its own: it writes rows, and attends to what was there and to
-/// these. `format` is that of a cache of bytes, or empty.
+/// An attention step of a served model over a cache of its own: it writes rows, and attends to older rows and to these
+/// rows. `format` is the format of a cache of bytes, or empty.
 static void addPagedAttention(Random &random, llvm::StringRef format, std::vector<Case> &cases) {
   int64_t keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3),
           width = random.pick({1, 3, 8, 16, 17});

@@ -72,7 +72,7 @@ TEST_P(OverlappedPipelines, ChangeNoBit) {
   inOrder.overlap = false;
   std::unique_ptr<fbs::PlanT> overlapped = compileStrategy(GetParam()), plain = compileStrategy(inOrder);
   ASSERT_TRUE(overlapped && plain);
-  // With level 2 there is one reduction per microbatch, and only what several axes divide is left for the update.
+  // With level 2 there is one reduction per microbatch, and only reductions over several axes are left for the update.
   bool areInUpdate = GetParam().zero < 2 || !GetParam().zeroAxis.empty();
   size_t early = 0, pipelines = 0;
   for (const auto &program : overlapped->programs) {
@@ -104,7 +104,7 @@ static int64_t keptBytes(const fbs::PlanT &plan) {
   return bytes;
 }
 
-/// ZeRO in bf16: rounding shards before they are gathered gives what rounding whole parameters does. Where nothing
+/// ZeRO in bf16: gathering rounded shards gives the bits of rounding whole parameters. Where nothing
 /// depends on the norm of the gradients, whose squares are added in another order, no bit changes.
 TEST_P(RoundedTraining, GathersWhatCopiesWouldBeRoundedTo) {
   constexpr size_t kSteps = 20;

@@ -21,7 +21,7 @@ struct Bound {
   double relative = 1e-6, absolute = 1e-6;
 };
 
-/// An argument and what it is drawn from: reals of [low, high], rounded to f32, or integers of [low, high].
+/// An argument and the range of its elements: reals of [low, high], rounded to f32, or integers of [low, high].
 struct Argument {
   Shape shape;
   std::string element = "f32";

@@ -43,7 +43,7 @@ const char *const kStrategies[] = {
     "model=llama-tiny mesh=pp=2 microbatches=4 schedule=interleaved:2 layers=4",
 };
 
-/// Changes one thing of a plan. Each kind of change returns what it did, or nothing where the plan has no such thing.
+/// Changes one thing of a plan. Each kind of change returns its description, or nothing if it found nothing.
 class Mutator {
 public:
   Mutator(fbs::PlanT &plan, uint64_t seed) : plan(plan), random(seed) {}

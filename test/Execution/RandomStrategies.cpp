@@ -9,8 +9,8 @@
 //
 // Draws strategies that are allowed, and compares each with one rank: losses and gradient norms, equal results on all
 // ranks, the use of memory, all proofs of the checker; and the bits of a few steps on another driver with those on the
-// cpu. After a failure it prints the command that repeats it. What chance alone would rarely bring together is drawn in
-// turns (kCombinations).
+// cpu. After a failure it prints the command that repeats it. Combinations that chance alone would rarely bring
+// together are drawn in turns (kCombinations).
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kSteps = 20, kStepsOnDriver = 4;
 
-/// What a strategy divides, for those who ask for a kind of strategy.
+/// The number of ranks along each axis, for tests that ask for a kind of strategy.
 struct Ranks {
   int64_t pp = 1, dp = 1, fsdp = 1, tp = 1;
   int64_t count() const { return pp * dp * fsdp * tp; }
@@ -103,7 +103,7 @@ const Combination kCombinations[] = {
     scheduled("dualpipe_v", isLong),
 };
 
-/// Draws what the compiler accepts, however odd it is.
+/// Draws strategies that the compiler accepts, however odd they are.
 class StrategyGenerator {
 public:
   explicit StrategyGenerator(std::mt19937_64 &engine) : engine(engine) {}

@@ -81,7 +81,7 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   if (std::optional<uint64_t> outside = probe.FirstOutsideOfBuffers(written))
     return absl::InternalError(absl::StrCat("byte ", *outside, " of the arena was written, where no buffer is"));
   // After all entries ran, all buffers are written, except for the scratch that kernels did not need. The driver
-  // `discrete` fills scratch, and what else was at its place, with the probe's pattern.
+  // `discrete` fills scratch, and all else at its place, with the probe's pattern.
   const uint64_t planned = bowline::testing::EndOfBuffers(*session), end = bowline::testing::EndOf(written);
   if (options.driver.empty() && run.evaluate && run.resume.empty() && run.steps > 0 && end < planned)
     return absl::InternalError(absl::StrCat("the plan states buffers up to byte ", planned, " of the arena, and only ",
@@ -92,7 +92,7 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
 
 static bool sameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
-/// What a step computed; how long it took differs.
+/// Compares the values that two steps computed; the times that they took may differ.
 static bool sameBits(const StepResult &a, const StepResult &b) {
   return sameBits(a.loss, b.loss) && sameBits(a.grad_norm, b.grad_norm) && sameBits(a.lr, b.lr);
 }

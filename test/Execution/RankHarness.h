@@ -20,7 +20,7 @@
 
 namespace bowline::test {
 
-/// What ranks do. Empty names: begin anew; save nothing; the driver of all tests.
+/// A training run of ranks. Empty names: begin anew; save nothing; the driver of all tests.
 struct TrainRun {
   int steps = 0;
   std::string resume = {}; // a checkpoint, or a directory of them
@@ -29,7 +29,7 @@ struct TrainRun {
   bool evaluate = false;   // one batch after each step
 };
 
-/// What a run did: of rank 0 the steps and the losses of evaluations, of each rank the bytes of all its states at the
+/// The results of a run: steps and losses of evaluations of rank 0, and of each rank the bytes of all its states at the
 /// end.
 struct TrainOutcome {
   absl::Status status;
@@ -47,7 +47,7 @@ struct TrainOutcome {
 TrainOutcome tryOnRanks(absl::Span<const uint8_t> plan, const TokenDataset &dataset, const TrainRun &run);
 
 /// Checks the plan, then trains as `run` says with every rank of it on a thread of its own. Adds a test failure, and
-/// returns what was done so far, where something fails, where ranks report different results, or where one uses another
+/// returns the finished steps, where something fails, where ranks report different results, or where one uses another
 /// amount of memory than the plan says (see tryOnRanks).
 std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, const TrainRun &run);
 

@@ -162,7 +162,7 @@ inline std::vector<TensorRef> cachesOf(Session &session) {
   return caches;
 }
 
-/// Nobody may see what no step has written.
+/// Fills caches with 0xff: no result may depend on cells that no step has written.
 inline void spoilCaches(Session &session) {
   for (const TensorRef &cache : cachesOf(session))
     WriteTensor(session, cache, std::vector<uint8_t>(cache.bytes, 0xff));
@@ -195,7 +195,7 @@ inline std::vector<std::vector<Int8Row>> cachedRows(Session &session, const std:
   return all;
 }
 
-/// What one step for a sequence gives over a cache in int8.
+/// The results of one step for a sequence over a cache in int8.
 struct InOneStep {
   std::vector<std::vector<float>> logits;   ///< behind each token
   std::vector<std::vector<Int8Row>> caches; ///< as cachedRows() has them
@@ -209,7 +209,7 @@ struct Sequence {
   int32_t length = 0; ///< tokens that the cache holds
 };
 
-/// What a step is given.
+/// The inputs of a step.
 struct StepInputs {
   std::vector<int32_t> tokens, rows = {0}, lengths, blocks, sample;
   std::vector<float> temperature, topP;
@@ -246,7 +246,7 @@ protected:
     return sequence;
   }
 
-  /// Computes what the tokens of a sequence give.
+  /// Computes the expected logits and caches of a sequence's tokens.
   void expect(Sequence &sequence) {
     sequence.logits = wholeLogits(*whole, sequence.tokens);
     if (!wholeSteps)
@@ -378,7 +378,7 @@ protected:
     EXPECT_LE(worst, bound(largest)) << where;
   }
 
-  /// Returns whether some element of the sequence's cache in int8 is not what one step gives. Adds test failures where
+  /// Returns whether some element of the sequence's cache in int8 differs from one step's. Adds test failures where
   /// other orders of sums do not explain that.
   ///
   /// Keys and values of the first layer depend on no cache. With u = 2^-24, one is a sum of fewer than 64 products of
@@ -421,7 +421,7 @@ protected:
   /// magnitudes, which is some times the score. In int8 each is off by 1/254 of the largest of its head, about 2^-8.
   /// How many times as much logits are off depends on the weights of all layers behind, for which products of norms say
   /// nothing of use: these bounds are chosen, the one of int8 above the 2^-5.8 (1 + largest) that was seen with seed 1.
-  /// They show that a cache holds what it should; the close reference of int8 is one step over such a cache.
+  /// They show that a cache holds the right values; the close reference of int8 is one step over such a cache.
   static float boundOfWhole(float largest) {
     if (GetParam().cacheType == "f32")
       return boundOfSums(largest);
@@ -429,7 +429,7 @@ protected:
   }
 
   /// Where an element fell to its neighbour, both are roundings of the same sequence still, each within boundOfWhole()
-  /// of what is not rounded.
+  /// of the values before rounding.
   static float boundOfOtherRows(float largest) { return 2 * boundOfWhole(largest); }
 
   void step(int64_t bucket, const std::vector<Sequence *> &sequences, const std::vector<int32_t> &counts) {
@@ -452,7 +452,7 @@ protected:
     std::vector<float> logits;
   };
 
-  StepInputs written;        ///< what the last step was given
+  StepInputs written;        ///< the inputs of the last step
   std::vector<Step> steps;   ///< that were computed
   int64_t ignoredLogit = -1; ///< nobody looks at this one, and at tokens; -1: none
   std::unique_ptr<Session> whole, session, wholeSteps;

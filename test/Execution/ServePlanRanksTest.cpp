@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-/// What a rank computes in one step.
+/// The values that a rank computes in one step.
 struct OfRank {
   std::vector<float> logits, logprobs;
   std::vector<int32_t> sampled, likely;

@@ -180,7 +180,7 @@ std::unique_ptr<TokenDataset> bowline::test::randomDataset(int64_t vocabulary) {
   EXPECT_FALSE(static_cast<bool>(writeNpyFile(path, tokens)));
   auto opened = OpenTokenDataset(path);
   EXPECT_TRUE(opened.ok()) << opened.status();
-  std::remove(path.c_str()); // what is open stays
+  std::remove(path.c_str()); // an open file stays readable
   return opened.ok() ? std::move(*opened) : nullptr;
 }
 

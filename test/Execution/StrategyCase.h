@@ -36,7 +36,7 @@ struct StrategyCase {
 
   /// The same training on one rank.
   StrategyCase onOneRank() const;
-  /// What differs from the above, as `key=value` with spaces between.
+  /// The settings that differ from the above, as `key=value` with spaces between.
   std::string text() const;
   /// None, with a line on stderr, where the text is not such a list.
   static std::optional<StrategyCase> parse(const std::string &text);
@@ -48,7 +48,7 @@ struct StrategyCase {
 inline void PrintTo(const StrategyCase &strategy, std::ostream *os) { *os << strategy.text(); }
 
 /// The plan that trains as the case says; on one rank where its mesh is empty. Null after a test failure. `remarks`
-/// gets what the compiler has to say of it.
+/// gets the compiler's remarks on the strategy.
 std::unique_ptr<fbs::PlanT> compileStrategy(const StrategyCase &strategy, std::vector<std::string> *remarks = nullptr);
 
 /// Random tokens of a vocabulary. Null after a test failure.
@@ -66,7 +66,7 @@ void expectSameTraining(const std::vector<StepResult> &actual, const std::vector
 
 /// Trains for `steps` steps on one rank in f32 and on those of the mesh, and expects the same training; in bf16, as far
 /// as bf16 can be. Adds a test failure where trainOnRanks does, too. The plan for the mesh, null after some failures,
-/// and what the compiler has to say of it.
+/// and the compiler's remarks.
 std::unique_ptr<fbs::PlanT> expectTrainsAsOneRank(const StrategyCase &strategy, int steps,
                                                   std::vector<std::string> *remarks = nullptr);
 

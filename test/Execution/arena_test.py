@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The arena of a training plan is at most 5 % larger than what is alive at one time, which no packing can go below."""
+"""The arena of a training plan is at most 5 % larger than the bytes alive at one time, below which no packing can go."""
 
 import json
 import re
@@ -31,7 +31,7 @@ RATIO = re.compile(r"^  Temporary and Scratch, sharing: .*, ([0-9.]+) times the 
 
 class Arena(tools.ToolTest):
     def alive(self, plan):
-        """The most bytes alive at one time, as bowline-inspect finds it from what commands touch, and the arena."""
+        """The most bytes alive at one time, as bowline-inspect finds it from the commands' accesses, and the arena."""
         inspected = json.loads(tools.succeed("bowline-inspect", plan, "--memory", "--json"))
         return max(entry["memory"]["peak_bytes"] for entry in inspected["entries"]), inspected["header"]["arena_bytes"]
 
@@ -47,13 +47,13 @@ class Arena(tools.ToolTest):
                     for ratio in ratios:
                         self.assertGreaterEqual(ratio, 1)
                         self.assertLessEqual(ratio, MOST)
-                    # A pipeline keeps what several of its segments use throughout, and so not only while it is alive.
+                    # A pipeline keeps buffers that several of its segments use throughout, not only while they are alive.
                     if len(ratios) == 1:
                         alive, arena = self.alive(plan)
                         self.assertLessEqual(arena / alive, MOST)
 
     def test_what_lies_behind_the_packed_arena_is_not_packed(self):
-        """Second ports of runs in flight do not change what buffers are said to share."""
+        """Second ports of runs in flight do not change which buffers are said to share bytes."""
         for model in ("llama-tiny", "gpt2-tiny"):
             shared = []
             for flags in ([], ["--runs-in-flight", 2]):
@@ -64,7 +64,7 @@ class Arena(tools.ToolTest):
             self.assertEqual(*shared)
 
     def test_stages_are_named(self):
-        """What is of one stage of a pipeline is said to be of it, and its sizes are of it alone."""
+        """Reports name the stage of a pipeline to which buffers and entries belong, and give the sizes of that stage alone."""
         plan = self.folder / "x.plan"
         text = tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *SHAPE, "--mesh", "pp=2", "--microbatches", 4,
                              *tools.ONE_THREAD, "--no-codegen", "--report", "-o", plan).decode()

@@ -15,7 +15,7 @@ CONFIG = tools.MODELS / MODEL / "config.json"
 
 
 def safetensors(header, payload):
-    """A file with this header: text, or what JSON can hold."""
+    """A file with this header: text, or an object that is written as JSON."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + payload
 
@@ -141,8 +141,8 @@ class BadInput(tools.ToolTest):
         self.refuse("none/x.plan", compile_, model, *sizes, "-o", self.folder / "none" / "x.plan")
         self.refuse("/proc/x.plan", compile_, model, *sizes, "-o", "/proc/x.plan")
         self.refuse("--compile-from", compile_, model, *sizes, "--compile-from", "train", *out)
-        # A full disk: a limit of 8 blocks of 1024 bytes stands for it. It hits the file that is asked for, or what the
-        # linker is given, which is memory: this limit counts that as well.
+        # A full disk: a limit of 8 blocks of 1024 bytes stands for it. It hits the file that is asked for, or the linker's
+        # input, which is memory: this limit counts that as well.
         self.refuse("x.mlir", compile_, model, *sizes, "--compile-to=train", "-o", self.folder / "x.mlir", code=3,
                     before="ulimit -f 8")
         self.refuse(("memory file 'kernels.a'", "raise the file size limit"), compile_, model, *sizes, *out, code=3,
@@ -163,7 +163,7 @@ class BadInput(tools.ToolTest):
         self.assertEqual(modes.keys(), values.keys())
         for flag, mode in modes.items():
             for other in sizes.keys() - {mode}:
-                # What would be the default is refused too: it was meant to do something.
+                # The default value is refused too: the user meant the flag to have an effect.
                 self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode}"), "bowline-compile",
                             tools.MODELS / MODEL, *sizes[other], "--mode", other, flag,
                             *filter(lambda value: value is not None, [values[flag]]), "-o", self.folder / "x.plan")
@@ -202,7 +202,7 @@ class BadInput(tools.ToolTest):
         for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
             for value in ("inf", "nan", "1e999"):
                 self.refuse((flag, "finite"), *flags, flag, value)
-        # What steps, which compute in f32, would divide by, or is no number there.
+        # Steps compute in f32, where they would divide by 0 or a subnormal number, or where the value is infinite.
         for value in ("0", "1e-50", "1e-39"):
             self.refuse(("--eps must be at least 1.17549e-38", "use 1e-8"), *flags, "--eps", value)
         self.refuse(("--eps must be from 1.17549e-38 to 3.40282e+38", "use 1e-8"), *flags, "--eps", "1e40")
@@ -235,7 +235,7 @@ class BadInput(tools.ToolTest):
             (self.folder / "edited.mlir").write_text(text.replace(said, instead, 1))
             self.refuse(says, "bowline-compile", self.folder / "edited.mlir", "--compile-from=codegen", "--threads", 1,
                         "-o", self.folder / "x.plan")
-        # What is refused leaves no listing behind.
+        # A refused compilation leaves no listing behind.
         self.refuse("--memory-limit 64KiB", "bowline-compile", model, *sizes, "--memory-limit", "64KiB",
                     "--kernel-listing", self.folder / "k", "-o", self.folder / "x.plan")
         tools.succeed("bowline-compile", compiled, "--compile-from=codegen", "--compile-to=memory", "--threads", 1, "-o",
@@ -287,7 +287,7 @@ class BadInput(tools.ToolTest):
                "-o", self.folder / "y.bin")
         for name in ("tokens.bin", "tokens.npy", "tokens.idx"):
             refuse(place(name), *run, "--data", self.folder / name)
-        # Tokens of Megatron are what their index says.
+        # Megatron's .idx file describes the tokens of its .bin file.
         place("megatron.idx")
         (self.folder / "megatron.bin").write_bytes(bytes(4000))
         for name in ("megatron", "megatron.bin"):
@@ -324,7 +324,7 @@ class BadInput(tools.ToolTest):
         self.refuse("unknown command 'tokenise'; the nearest one is 'tokenize'", "bowline-data", "tokenise", "x")
         self.refuse("--verify=placement compares programs before phase 'shard' and after phase 'local'", "bowline-compile",
                     tools.MODELS / "llama-tiny", "--batch", 2, "--seq", 8, "--verify=placement", "--compile-to=graph")
-        # What LLVM's library reads, it corrects itself.
+        # LLVM's library reads these flags and corrects misspelled ones itself.
         done = tools.start("bowline-opt", "--mlir-timming")
         self.assertIn(b"Did you mean '--mlir-timing'?", done.stderr)
         self.assertEqual(done.returncode, 1)
@@ -338,7 +338,7 @@ class BadInput(tools.ToolTest):
         done = tools.start(*verified, "--symbol-dce")
         self.assertIn(b"step 'symbol-dce' removes entry @run", done.stderr)
         self.assertEqual(done.returncode, 2)
-        # What cannot be compared is another thing.
+        # Programs that the checker cannot compare end with another exit code.
         program.write_text("graph.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {\n"
                            "  %0 = arith.constant dense<0x7FC00000> : tensor<3xf32>\n  graph.return %0 : tensor<3xf32>\n}\n")
         done = tools.start(*verified, "--cse")
@@ -383,7 +383,7 @@ class BadInput(tools.ToolTest):
                 ('schedule "1f1b" microbatches 4', ("s.mlir:3:17: ", "says otherwise than --microbatches 2"))):
             refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"),
                    "--microbatches", 2)
-        # What a first user may write. Where the parser refuses it, the message says how the line is written.
+        # Lines that a first user may write. Where the parser refuses one, the message says how the line is written.
         for line, says in (
                 ("batch dp", ("s.mlir:3:7: ", "a line 'batch' reads 'batch \"dp\"'")),
                 ("zero 3", ("s.mlir:3:6: ", "'zero level 3 axis \"dp\" prefetch 2 once'")),
@@ -439,7 +439,7 @@ class BadInput(tools.ToolTest):
         refuse(("3 stages", "has 2 layers", "nearest valid number of ranks along \"pp\" is 2"), "--mesh", "pp=3")
         refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "interleaved:2")
         refuse(("4 stages are asked for, 2 on each", "has 2 layers", 'use schedule "1f1b"'), *pipeline, "breadth_first:2")
-        # Both mistakes are told: what is advised for one alone would be refused for the other.
+        # Both mistakes are told: the message advises nothing for one of them that the other one would refuse.
         refuse(("4 stages are asked for", 'use schedule "1f1b"; and then --batch 6 must be a multiple of the 4 microbatches'),
                "--mesh", "pp=2", "--microbatches", 4, "--schedule", "interleaved:2")
         # Of the schedule that is advised, not of the given one.
@@ -502,7 +502,7 @@ module {
         self.refuse("train.mlir", "bowline-translate", "--plan-to-mlir", text)
 
     def test_roles(self):
-        """What is for all roles stands around them, what is of one in it, and each has its place along one axis."""
+        """The module around roles holds everything for all roles, a role's module its own, and roles lie along one axis."""
         program = """graph.func generate @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   graph.return %x : tensor<4xf32>
 }
@@ -624,7 +624,7 @@ graph.entry generate @g [@f] repeat [1]
         self.refuse("--timeout", *run, "--timeout", 1, "--timeout", 2)
         self.refuse(("no driver 'gpu'", "cpu, null", "libbowline_gpu.so"), *run, "--driver", "gpu")
         self.refuse("extra.plan", *run, "extra.plan")
-        # What is there only with something else, or not with it.
+        # Flags that need another flag, or exclude one.
         self.refuse(("--eval-every", "--eval-data"), *run, "--eval-every", 2)
         self.refuse(("--save-every", "--save DIR"), *run, "--save-every", 2)
         self.refuse(("--keep", "--save DIR"), *run, "--keep", 2)
@@ -666,7 +666,7 @@ graph.entry generate @g [@f] repeat [1]
         self.refuse("-o and --strategy name the same file", compile_, model, *sizes, "--strategy", strategy, "-o",
                     strategy)
         self.refuse("-o and MODEL name the same file", compile_, graph, "--compile-to", "graph", "-o", graph)
-        # What is beside a model and no part of it may be written again.
+        # A file beside a model that is no part of the model may be overwritten.
         for _ in range(2):
             tools.succeed(compile_, model, *sizes, "-o", model / "x.plan")
 

@@ -126,7 +126,7 @@ def results_of(level, command, folder):
 
 
 def measure(name, levels):
-    """What is recorded of a run, with the results of these levels."""
+    """The record of a run, with its results at these levels."""
     model, flags = RUNS[name]
     flags = [*SHAPE, *flags]
     with tempfile.TemporaryDirectory(prefix="bowline-baseline-") as path:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plans of the test models, and what they compute to the bit, are those that test/Baselines recorded."""
+"""The plans of the test models, and the bits that they compute, are those that test/Baselines recorded."""
 
 import difflib
 import json

@@ -90,7 +90,7 @@ class ChatPage(tools.ToolTest):
         self.script("document.getElementById('details').open = true")
         self.write("#tokens", "5")
         self.script("const t = document.getElementById('temperature'); t.value = 0; t.dispatchEvent(new Event('input'))")
-        # Without a key it says what helps.
+        # Without a key the page says that it needs one.
         self.write("#message", f"a{ENTER}")
         self.until("document.getElementById('wrong').textContent.includes('API key')")
         self.write("#key", "secret")
@@ -106,7 +106,7 @@ class ChatPage(tools.ToolTest):
         conversation = [{"role": "user", "content": said}]
         first = self.answer_of_api(conversation)
         self.assertEqual(self.script("return document.querySelector('article.assistant .text').textContent"), first.strip())
-        # The next message goes with what was said before.
+        # The next message goes with the earlier messages.
         self.write("#message", f"b{ENTER}")
         self.until(f"{done} === 2 && document.getElementById('stop').hidden")
         conversation += [{"role": "assistant", "content": first}, {"role": "user", "content": "b"}]

@@ -81,7 +81,7 @@ FLAGS = {
     "--mlir-print-ir-after-change": ("one", ["--mlir-print-ir-after-change"], [], "memory"),
     "--compile-to": ("one", ["--compile-to", "memory"], [], None),
     "--disable-step": ("one", ["--disable-step", "merge-fusions"], [], "fuse"),
-    # What a program says itself: from the first phase on it may only be said again.
+    # Programs state these settings themselves: from phase graph on, a flag may only repeat them.
     "--target": ("one", ["--target", "discrete"], [], "graph"),
     "--target-cpu": ("one", ["--target-cpu", "x86-64-v2"], [], "graph"),
     "--cuda-arch": ("one", ["--target", "cuda", "--cuda-arch", "sm_80"], ["--target", "cuda"], "graph"),
@@ -121,17 +121,17 @@ class CompileFlags(tools.ToolTest):
         return text
 
     def outcome(self, name, phase, arguments, late=None):
-        """All that a compilation leaves: what it says, and its files."""
+        """All that a compilation leaves: its messages, and its files."""
         out = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         given = [argument.format(folder=self.folder, out=out) for argument in arguments]
         flags = list(given)
-        # Programs do not say their mode, nor do those of the first phase say for what machine they are.
+        # Programs do not say their mode, nor do those of the first phase name their target.
         if "generate" in PROGRAMS[name] and PHASES.index(phase) < PHASES.index("fuse"):
             flags += ["--mode", "generate"]
         if phase == "input":
             flags += [] if "--target-cpu" in flags or "--target" in flags else LEVEL
             flags += [] if "--threads" in flags else tools.ONE_THREAD
-        # What is read up to the phase train is seen behind it. Code takes long, and is what few flags are about.
+        # A compilation to phase train shows flags that are read up to it. Generating code is slow, and few flags concern it.
         if late == "train" and phase in ("input", "graph"):
             flags += ["--compile-to=train"]
         elif PHASES.index(phase) < PHASES.index("codegen") and name != "code":
@@ -240,7 +240,7 @@ class CompileFlags(tools.ToolTest):
         done = tools.start("bowline-compile", program, "--compile-from=overlap", "-o", plan)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"'bowline.strategy' is no list of the lines of a strategy", done.stderr)
-        # An early phase takes the change, and what it wrote is compared from then on.
+        # An early phase takes the change, and later phases compare with the program that it wrote.
         early = self.printed([RANKS, "zero level 1"], "shard")
         early.write_text(early.read_text().replace("zero level 1 loc", "zero level 3 loc"))
         program = self.folder / "later.mlir"

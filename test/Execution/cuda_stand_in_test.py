@@ -6,7 +6,7 @@ import json
 
 import tools
 
-# What is trained, with several streams and ranks that share the card.
+# The models and flags of training runs, with several streams, and with ranks that share the card.
 STRATEGIES = {
     "one rank": ("llama-tiny", []),
     "microbatches": ("gpt2-tiny", ["--microbatches", "3"]),
@@ -18,13 +18,13 @@ STRATEGIES = {
     "pp": ("gpt2-tiny", ["--mesh", "pp=2", "--microbatches", "3"]),
     "zero": ("llama-tiny", ["--mesh", "dp=3", "--zero", "3", "--runs-in-flight", "2"]),
 }
-# Two of the others have what these train, too.
+# Two of the other strategies train these features, too.
 NIGHTLY_STRATEGIES = {"bf16", "clipped, scheduled", "tp"}
 STEPS = 4
 # Times go through microseconds of a double.
 CLOCK_US = 1e-3
 
-# GPT-2 with rows of multiples of 8 elements, for which cuBLASLt keeps what GELU is applied to.
+# GPT-2 with rows of multiples of 8 elements, for which cuBLASLt keeps the inputs of GELU.
 ALIGNED = {"n_embd": 48, "n_inner": 64, "n_head": 3}
 
 
@@ -101,7 +101,7 @@ class CudaStandIn(tools.ToolTest):
                 self.assertNotEqual(own, cudnn)
                 for ours, theirs in zip(own, cudnn, strict=True):
                     self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-2)
-                # Which is what is taken without a choice, whatever cuDNN has.
+                # The driver uses its own kernels without a choice, whatever cuDNN has.
                 self.assertEqual(self.train(plan, "cuda:device=0,graphs=0")[0], own)
                 self.assertEqual(self.train(plan, "cuda:device=0,graphs=0,attention=auto")[0], own)
                 refused = tools.start("bowline-run", plan, "--driver", "cuda:device=0,graphs=0,attention=cudnn", "--data", tools.TOKENS,
@@ -125,7 +125,7 @@ class CudaStandIn(tools.ToolTest):
         return notes
 
     def test_losses_with_epilogues_of_the_library(self):
-        """GPT-2 on the card, with and without what cuBLASLt computes with products, where it has no algorithm for that,
+        """GPT-2 on the card, with and without epilogues that cuBLASLt computes, where cuBLASLt has no algorithm for them,
         and on a processor."""
         config = json.loads((tools.MODELS / "gpt2-tiny" / "config.json").read_text())
         model = self.folder / "aligned"
@@ -143,7 +143,7 @@ class CudaStandIn(tools.ToolTest):
                 fused, _ = self.train(plan, "cuda:device=0,graphs=0", *arguments)
                 graphs, _ = self.train(plan, "cuda:device=0,graphs=1", *arguments)
                 self.assertEqual(graphs, fused)
-                # Products alone, and functions of the driver for what is left.
+                # Products alone, and functions of the driver for the epilogues.
                 refusing = {"BOWLINE_STAND_IN_CUBLASLT_REFUSES": "all", "notes": self.notes_of_epilogues(plan, used)}
                 apart, _ = self.train(plan, "cuda:device=0,graphs=0", *arguments, **refusing)
                 self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *arguments, **refusing)[0], apart)

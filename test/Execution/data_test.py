@@ -164,7 +164,7 @@ class Formats(DataTest):
         # 32 bits read as 16 are zeros at every second place; as 32 bits, 16 are ids that no vocabulary has.
         self.refuse("token 0 has the id", plan, "--data", f"u32:{self.write('x.u16', raw(tokens, 'H'))}", "--steps", 1)
         self.refuse("give it as u16:", plan, "--data", self.write("bare", raw(tokens, "H")), "--steps", 1)
-        # Only what can be followed is advised.
+        # A message only advises steps that can be followed.
         for name, content in (("prose", b"in the beginning " * 20), ("uneven", raw(tokens, "H") + b"x"),
                               ("arrow", b"ARROW1\0\0" + bytes(800))):
             self.refuse("is no token file.*bowline-data tokenize\n", plan, "--data", self.write(name, content), "--steps", 1)
@@ -235,7 +235,7 @@ class Scans(DataTest):
         # A scan writes its result anew, into another file of the same name.
         self.run_lines(*run, env=environment)
         self.assertEqual(kept(), first)
-        # It is what the result says that decides: nobody looks at this file.
+        # The recorded result of the scan decides: nobody looks at the data file.
         (path,) = scans.iterdir()
         text = path.read_text()
         self.assertTrue(text.endswith("below 257\n"), text)

@@ -32,7 +32,7 @@ class Determinism(tools.ToolTest):
             if name == "filling":
                 entries = {path: path.read_bytes() for path in cache.iterdir()}
         self.assertGreater(len(entries), 10)
-        # Nothing was added, and what was there was not written again.
+        # No entry was added, and no entry was written again.
         self.assertEqual({path: path.read_bytes() for path in cache.iterdir()}, entries)
         self.assertEqual(len({plan.read_bytes() for plan in plans}), 1)
         for path, content in entries.items():

@@ -58,7 +58,7 @@ class DivergenceTest(tools.ToolTest):
         return found
 
     def compare_all(self, model, text, write):
-        """Compares what is recorded of a model. Returns what was found: (kind, way, rows) to numbers."""
+        """Compares the divergence of a model with the recorded one. Returns the found numbers: (kind, way, rows) to numbers."""
         all_found = {}
         for kind, blocks in KINDS.items():
             weights = self.folder / f"{kind}.gguf"
@@ -91,7 +91,7 @@ class RandomModel(DivergenceTest):
     }
 
     def write(self, path, blocks):
-        # Matrices that keep what they multiply about as large as it is: 0.3 / 3 is about 96 ** -0.5.
+        # Matrices whose products are about as large as their inputs: 0.3 / 3 is about 96 ** -0.5.
         tensors = [(key, shape, values if len(shape) == 1 else type(values)("f", (x / 3 for x in values)))
                    for key, shape, values in random_tensors(self.CONFIG, seed=1)]
         bytes_alone = [(text, 0.0) for text in ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]]
@@ -103,7 +103,7 @@ class RandomModel(DivergenceTest):
 
 @unittest.skipUnless(stories260k.is_there(), stories260k.MISSING)
 class Stories(DivergenceTest):
-    """A trained model, on what it writes."""
+    """A trained model, on texts that it writes."""
 
     def test_divergence(self):
         config, _ = stories260k.read_model()
@@ -122,7 +122,7 @@ class Stories(DivergenceTest):
         for (kind, way, rows), found in all_found.items():
             if way in units:
                 # The errors of the `width` products of a logit, and those of the products before, are independent, so that their
-                # squares add up. D(p || q) is half the mean square of what is added to logits.
+                # squares add up. D(p || q) is half the mean square of the errors added to logits.
                 bound = (2 * layers + 1) * units[way]**2 * largest**2 / width
                 self.assertLess(abs(found["mean"]), bound, (kind, way, rows))
 

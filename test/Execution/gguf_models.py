@@ -92,7 +92,7 @@ def q4_1(values):
 
 
 def frequency_factors(scaling, theta, size):
-    """What divides each frequency of Llama 3.1, as files have it in a tensor."""
+    """The divisors of the frequencies of Llama 3.1, as files have them in a tensor."""
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     for i in range(size // 2):
         turns = scaling["original_max_position_embeddings"] * theta ** (-2 * i / size) / (2 * math.pi)
@@ -206,7 +206,7 @@ def is_conv1d(key, shape):
 
 
 def gpt2_stored(tensors, kind):
-    """What a file has: names, shapes, values and types. Matrices are of type `kind`, apart from positions."""
+    """The tensors of a file: names, shapes, values and types. Matrices are of type `kind`, apart from positions."""
     for key, shape, values in tensors:
         name = name_of(key, GPT2_NAMES, GPT2_LAYER_NAMES)
         if is_conv1d(key, shape):
@@ -215,7 +215,7 @@ def gpt2_stored(tensors, kind):
 
 
 def gpt2_rounded(tensors, kind):
-    """What a directory has for the same weights."""
+    """The tensors of a directory for the same weights."""
     names = {name_of(key, GPT2_NAMES, GPT2_LAYER_NAMES): key for key, _, _ in tensors}
     for name, shape, values, stored in gpt2_stored(tensors, kind):
         values = encoded(values, stored)[1]

@@ -22,7 +22,7 @@ def recorded(name):
 
 
 def logit_bound(layers, inner, width, size):
-    """What rounding may add to the difference of two logits, each of which sums products of magnitude `size` at most.
+    """Bound of the rounding error in the difference of two logits, which sum products of magnitude `size` at most.
 
     A product's terms are off by 2^-15 of themselves where tiles of bf16 multiply, and its f32 sum by (inner + width) * 2^-24 at
     most. Two products in each of the layers, and the last one, change what the logits read by as much of itself."""

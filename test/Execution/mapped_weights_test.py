@@ -100,7 +100,7 @@ class MappedWeights(tools.ToolTest):
         return folder
 
     def generate(self, plan, weights, *flags):
-        """What is written, and the bytes that are read in place and those that were copied, where that is said."""
+        """The generated text, and the numbers of bytes read in place and copied, or None where the tool prints no numbers."""
         done = tools.start("bowline-run", plan, "--weights", weights, *TEXT, *flags)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         note = re.search(rb"weights: (\d+) bytes are read in place from the mapped files, (\d+) were copied", done.stderr)

@@ -36,7 +36,7 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class Strategy:
-    """What the flags of `bowline compile` say."""
+    """A strategy, as the flags of `bowline compile` describe it."""
 
     data: int = 1  # ranks along dp
     sharded: int = 1  # ranks along fsdp
@@ -88,7 +88,7 @@ class Strategy:
 
 
 class Rank:
-    """What one rank along the axis of the pipeline needs."""
+    """The memory that one rank along the axis of the pipeline needs."""
 
     def __init__(self, shape, strategy, rank):
         self.shape, self.strategy, self.rank = shape, strategy, rank
@@ -122,7 +122,7 @@ class Rank:
         return 2 * self.rounded + 4 * (parameters - self.rounded) + 12 * parameters // ranks
 
     def copies(self):
-        """Copies in bf16 that stay from the forward to the backward pass. With ZeRO they are what is held or gathered;
+        """Copies in bf16 that stay from the forward to the backward pass. With ZeRO these are the held or gathered parts;
         stages of a pipeline round a matrix when they use it."""
         strategy = self.strategy
         return 2 * self.rounded if strategy.dtype == "bf16" and strategy.zero == 0 and strategy.stages == 1 else 0

@@ -117,7 +117,7 @@ class MemoryRows(tools.ToolTest):
                 self.assertLess(plan["inputs, outputs, constants, scratch"], 0.06 * plan["sum"])
 
     def notes(self, *flags, **strategy):
-        """What is said of choices for a strategy, without what other parts of the compiler say."""
+        """The notes on choices for a strategy, without notes of other parts of the compiler."""
         _, notes = self.report(self.model(), [*Strategy(**({"tokens": 32} | strategy)).flags(SHAPE), *flags])
         return [note for note in notes if "docs/memory.md" in note and not note.startswith("bowline-compile: note: memory: ")]
 

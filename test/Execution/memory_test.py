@@ -79,7 +79,7 @@ BOUND = 0.10
 PIPELINE_BOUND = 1.055
 
 # Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the
-# formula, no more than today. Who mends one lowers its bounds or deletes them.
+# formula, no more than today. If you improve one of these plans, lower its bounds or delete them.
 KNOWN = {
     "zero 3 selective": {"7B": 1.14, "13B": 1.14, "70B": 1.20, "175B": 1.18, "405B": 1.26},
     "zero 3 full, 4 microbatches": {"175B": 1.12, "405B": 1.17},

@@ -14,7 +14,7 @@ STRATEGIES = [
     ("dp=2",), ("dp=2", "--dtype", "bf16"), ("dp=2", "--zero", "3"), ("tp=2",), ("tp=2", "--sequence-parallel"),
     ("pp=2", "--microbatches", "2"),
 ]
-# A part of what others of these do.
+# Other strategies cover parts of these.
 NIGHTLY_STRATEGIES = [("dp=2", "--dtype", "bf16"), ("tp=2",)]
 STEPS = 2
 

@@ -58,7 +58,7 @@ class Packing(tools.ToolTest):
                         self.assertGreater(packed["both"], 8)
 
     def test_a_checkpoint_goes_on_in_either_plan(self):
-        """What a packed run saved, a plain one reads, and the other way round."""
+        """A plain run resumes from the checkpoint of a packed run, and a packed run from that of a plain one."""
         plans = {name: self.compile("llama-tiny", *tools.ONE_THREAD, *STEPS_OFF[name], name=name)[0]
                  for name in ("both", "neither")}
         expected, _ = self.train(plans["neither"])
@@ -94,7 +94,7 @@ class Packing(tools.ToolTest):
 
 
 class PreparedPacking(tools.ToolTest):
-    """Plans that only generate compute once, when weights are set, what depends on these alone."""
+    """Plans that only generate compute values that depend on weights alone once, when weights are set."""
 
     OFF = ["--disable-step", "pack-weights", "--disable-step", "hoist-into-prepare"]
     TOKENS = 7

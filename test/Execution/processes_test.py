@@ -131,7 +131,7 @@ class SameAsThreads(ProcessTest):
                 self.assertEqual(trees[0][0], trees[1][0])
                 self.assertGreater(len(trees[0][1]), 4)
                 self.assertEqual(trees[0][1], trees[1][1])
-                # What threads saved, processes go on with, and the other way round.
+                # Processes resume from checkpoints of threads, and threads from checkpoints of processes.
                 for name, how in (("threads", ["--nproc", ranks]), ("processes", [])):
                     metrics = self.train(plan, "--resume", self.folder / mesh / name, *how, steps=6, name="r.jsonl")
                     trees.append((metrics, None))

@@ -7,7 +7,7 @@ import shutil
 
 import tools
 
-# Layers enough that what they keep is most of the memory.
+# Enough layers that the values they keep are most of the memory.
 LAYERS = 7
 CONFIGS = {"llama-tiny": "num_hidden_layers", "gpt2-tiny": "n_layer"}
 SHAPE = ["--batch", "6", "--seq", "27"]
@@ -86,7 +86,7 @@ class Recompute(tools.ToolTest):
                     self.assertEqual(added > 0, limit < two)
 
     def learn(self, model, name, *flags, seq=27):
-        """(text of the compiler, arena by role, metrics and what is saved after some steps) of a plan of several ranks."""
+        """(text of the compiler, arena by role, metrics and saved states after some steps) of a plan of several ranks."""
         plan, saved, metrics = (self.folder / name for name in ("x.plan", f"saved-{name}", "metrics.jsonl"))
         done = tools.start("bowline-compile", self.deep(model), "--batch", 6, "--seq", seq, "--threads", 1, *flags, "-o",
                            plan)

@@ -153,7 +153,7 @@ class ReportedBugs(tools.ToolTest):
         self.refused("".join(lines[:waits[0]] + lines[waits[0] + 1:]), "the proof of serial order fails",
                      "all_reduce on 'dp'", "all_reduce on 'tp'",
                      "a device that replays recorded commands may begin either first, another rank's the other")
-        # Later ones also order what a stream reads after what another writes.
+        # Later waits also order reads of one stream after writes of another.
         for i in waits[1:]:
             with self.subTest(line=lines[i]):
                 self.refused("".join(lines[:i] + lines[i + 1:]), "nothing orders the two")

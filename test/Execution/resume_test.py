@@ -205,7 +205,7 @@ TRAINS = layer("""loss @score(%tokens: tensor<4x6xi32> {graph.limit = 257 : i64,
   %count = arith.constant dense<24.0> : tensor<f32>
   graph.return %sum, %count : tensor<f32>, tensor<f32>""", "tensor<8xf32>")
 
-# What the cache holds outweighs all that a text could say.
+# The program adds the cache to the logits; the cache's values outweigh the effect that any text has on them.
 GENERATES = layer("""generate @next(%tokens: tensor<1x6xi32> {graph.limit = 257 : i64, graph.name = "tokens"},
                      %position: tensor<1xi32> {graph.limit = 6 : i64, graph.name = "position"})
     -> (tensor<1x257xf32> {graph.name = "logits"}) {""", """

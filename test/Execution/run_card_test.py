@@ -31,7 +31,7 @@ fields, = [a.split("=")[1] for a in sys.argv if a.startswith("--query-gpu=")]
 print(", ".join(known[field] for field in fields.split(",")))
 """
 
-# Says what NVIDIA's tool says, and runs the program.
+# Prints the output of NVIDIA's tool, and runs the program.
 COMPUTE_SANITIZER = """#!/bin/bash
 while [[ $1 == --* ]]; do shift 2; done
 "$@" || exit

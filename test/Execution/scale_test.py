@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans for very large runs: their size, and the work of checking them, depend on layers and never on ranks.
 
-What is compared are counts and bytes, which no load of the machine changes; scripts/bench-scale.py measures times.
+Counts and bytes are compared, which no load of the machine changes; scripts/bench-scale.py measures times.
 """
 
 import json

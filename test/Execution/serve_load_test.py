@@ -37,7 +37,7 @@ class Client:
         return head.encode(), body
 
     async def send(self):
-        """What became of a request: its stage, and the status of the answer or None where nobody waited for it."""
+        """The outcome of a request: its stage, and the status of the answer or None where nobody waited for it."""
         stage, = self.draws.choices(STAGES, WEIGHTS)
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:

@@ -48,7 +48,7 @@ class ServeModel(tools.ToolTest):
         return server
 
     def until_ready(self, server):
-        """The port, and what was said before."""
+        """The port, and the messages before the one that names it."""
         said = ""
         for line in server.stderr:
             if found := re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line):
@@ -57,7 +57,7 @@ class ServeModel(tools.ToolTest):
         self.fail(f"the server ended with {server.wait(tools.TIMEOUT_SECONDS)}: {said}")
 
     def serve(self, *flags, **more):
-        """What a server said until it was ready, and its answer to a prompt."""
+        """The server's messages until it was ready, and its answer to a prompt."""
         server = self.launch(*flags, **more)
         port, said = self.until_ready(server)
         answer = self.complete(port, "/v1/completions", prompt="In the", max_tokens=8)["text"]
@@ -75,7 +75,7 @@ class ServeModel(tools.ToolTest):
         return json.loads(text)["choices"][0]
 
     def end(self, *flags, **keywords):
-        """The exit code of a server that does not start, and what it said."""
+        """The exit code of a server that does not start, and its messages."""
         server = self.launch(*flags, **keywords)
         _, said = server.communicate(timeout=tools.TIMEOUT_SECONDS)
         return server.returncode, said
@@ -165,7 +165,7 @@ class ServeModel(tools.ToolTest):
 
     def test_a_signal_while_it_compiles_ends_both(self):
         pid = self.folder / "pid"
-        # As shells start what runs in the background, where SIGINT means nothing.
+        # As shells start programs in the background, where SIGINT means nothing.
         self.write_compiler(f'trap "" INT; echo $$ > "{pid}.part"; mv "{pid}.part" "{pid}"; exec sleep 1000')
         for number in (signal.SIGINT, signal.SIGTERM):
             pid.unlink(missing_ok=True)
@@ -185,7 +185,7 @@ class ServeModel(tools.ToolTest):
         for flags, tokens in ((["--kv-memory", "1B"], 48), (["--kv-memory", "1GiB"], 96), (["--kv-blocks", "5"], 80)):
             said, _ = self.serve(*FLAGS, *flags)
             self.assertIn(f" and has room for {tokens} tokens of all requests together", said)
-        # Whoever runs this test has the memory for that many.
+        # A machine that runs this test has enough memory for a cache of 96 tokens.
         said, _ = self.serve(*FLAGS)
         self.assertIn(" and has room for 96 tokens", said)
 
@@ -198,7 +198,7 @@ class ServeModel(tools.ToolTest):
         for flags, tokens in ((["--kv-memory", f"{five}B"], 80), (["--kv-memory", f"{five - 1}B"], 64)):
             said, answer = self.serve(*FLAGS, "--kv-dtype", "int8", *flags)
             self.assertIn(f" and has room for {tokens} tokens of all requests together", said)
-        # Logits differ from those of a cache in f32 by what keys and values were rounded.
+        # Logits differ from those of a cache in f32 by the rounding of keys and values.
         logprobs = []
         for kind in ("f32", "int8"):
             server = self.launch(*FLAGS, "--kv-dtype", kind)

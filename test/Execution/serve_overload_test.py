@@ -178,7 +178,7 @@ class ServeOverload(tools.ToolTest):
     def test_goodput_under_overload(self):
         server, port = self.start(served_model.write_random_model(self.folder), 256, BATCH, QUEUE)
         at_capacity, overloaded, refused, kilobytes = [], [], 0, []
-        # In turns, so that what else the machine does meanwhile slows both.
+        # In turns, so that other load of the machine slows both.
         for round_ in range(ROUNDS):
             capacity, overload = Load(port, 2 * round_), Load(port, 2 * round_ + 1)
             at_capacity.append(asyncio.run(capacity.measure(capacity.fill())))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Plans for serving from a paged cache: what every step of the compiler makes of them, what is proven of them, and that
-they survive as text. What they compute is tested in ServePlanTest.cpp."""
+"""Plans for serving from a paged cache: the result of every step of the compiler, the checker's proofs, and the plans'
+round trip through text. ServePlanTest.cpp tests the values that these plans compute."""
 
 import re
 

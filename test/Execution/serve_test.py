@@ -69,7 +69,7 @@ class Serve(tools.ToolTest):
         events = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
         self.assertEqual(events[-1], "[DONE]")
         self.assertEqual("".join(json.loads(event)["choices"][0]["text"] for event in events[:-1]), expected)
-        # The template adds what is around a message.
+        # The template adds text around a message.
         status, text = self.ask(port, "/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}],
                                                                "max_tokens": 3, "temperature": 0})
         self.assertEqual(status, 200, text)

@@ -17,14 +17,14 @@ def mesh(**axes):
 # Of three layers, so that stages need not have as many each.
 THREE_LAYERS = {"model": tools.MODELS / "llama-tied"}
 
-# Of each case: flags, lines of a file that say the same, those of the lines without which the plan is another one, and
-# what else it takes for that. What only names the usual axes, or is there for others to refer to, changes nothing by
-# itself. Where no flag says a line, the flags are None.
+# Of each case: flags, lines of a file that say the same, the indices of lines without which the plan is another one, and
+# other arguments that the case needs. A line that only names the usual axes, or only serves as a reference for others,
+# changes nothing by itself. Where no flag says a line, the flags are None.
 CASES = {
     "axes": (["--mesh", "dp=2,tp=2"],
              [mesh(dp=2, tp=2), 'batch "dp"', 'tensor_parallel "tp"'], []),
     "other names": (["--mesh", "dp=2,tp=2"], [mesh(dp=2, tp=2)], [0]),
-    # What tensor parallelism does by itself, once by keys and once by symbols.
+    # The sharding that tensor parallelism chooses by itself, once by keys and once by symbols.
     "patterns": (["--mesh", "tp=2"],
                  [mesh(tp=2),
                   'shard "{model.embed_tokens,lm_head}.weight" as <[{"tp"}, {}]>',
@@ -72,7 +72,7 @@ CASES = {
     "table in the text": (None, [mesh(pp=2), "microbatches 2",
                                  'schedule "two.csv" table "' + TABLE.replace("\n", "\\0A") + '"'], [2]),
 }
-# What a line says besides its first word: with it, and without.
+# Optional parts of lines: each line is tried with the part and without it.
 PARTS = [
     ("zero level 2", ' axis "dp"', [mesh(dp=2, fsdp=3)]),
     ("zero level 3", " prefetch 2", [mesh(dp=2)]),

@@ -31,7 +31,7 @@ class TargetLevels(tools.ToolTest):
         return tools.metrics_of(metrics)
 
     def refuse(self, name, *arguments, level):
-        """What a tool says that ends as it does when the user is wrong."""
+        """The message of a tool that ends with the exit code for mistakes of the user."""
         done = tools.start(name, *arguments, env=tools.as_level(level))
         self.assertEqual((done.returncode, done.stdout), (1, b""), done.stderr)
         return done.stderr.decode()
@@ -73,11 +73,11 @@ class TargetLevels(tools.ToolTest):
                 self.assertNotEqual(results[lower], results[higher])
         for level in levels[1:]:
             for one, other in zip(results[levels[0]], results[level], strict=True):
-                # Roundings to bf16 are what differs.
+                # Only roundings to bf16 differ.
                 self.assertAlmostEqual(float(one["loss"]), float(other["loss"]), delta=2.0**-8 * float(one["loss"]))
 
     def test_f32_by_six_products_of_bf16(self):
-        """A choice of the plan's, which changes results on AMX alone, by what f32 rounds away."""
+        """A choice of the plan's, which changes results on AMX alone, by less than the rounding of f32."""
         for level in self.levels:
             plain, split = (self.compile(name, "--f32-products", name, level=level) for name in ("f32", "bf16x6"))
             report = tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *SHAPE, "--f32-products", "bf16x6",

@@ -1,4 +1,4 @@
-"""What the tests of the command-line tools share: running a tool, and files to run it on.
+"""Code that the tests of the command-line tools share: running a tool, and files to run it on.
 
 Each test is run as `python3 X_test.py --tools FOLDER [unittest arguments]`.
 """
@@ -44,7 +44,7 @@ LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16", "x86-64
 # Whether sweeps go through all of their cases, of which `make check` takes some.
 NIGHTLY = os.environ.get("BOWLINE_NIGHTLY", "") == "1"
 
-# A driver that executes what the tests run, instead of the plans' own: with all that a plan means in its events, for
+# A driver that executes the tests' plans, instead of the plans' own: with all that a plan means in its events, for
 # instance discrete:seed=1 must give the same results.
 TEST_DRIVER = os.environ.get("BOWLINE_TEST_DRIVER", "")
 
@@ -81,8 +81,8 @@ def start(name, *arguments, before="", **keywords):
     command = [tool(name), *map(str, arguments)]
     if before:
         command = ["bash", "-c", before + '; exec "$@"', "bash", *command]
-    # Tests leave nothing in the cache of whoever runs them, and all of them take the machine for the same. What limits a
-    # compiler limits its cache too.
+    # Tests leave nothing in the cache of the user who runs them, and all of them assume the same machine. A limit on a
+    # compiler's resources limits its cache too.
     cache = kernel_cache() if "bowline-compile" in name and not before else "off"
     environment = {"BOWLINE_CACHE_DIR": cache, "BOWLINE_TARGET_CPU": os.environ.get("BOWLINE_TARGET_CPU", ""),
                    **(keywords.pop("env", None) or os.environ)}
@@ -143,7 +143,7 @@ def compile_generate(model, plan, *flags):
 
 
 def metrics_of(path, without=("step_ms", "tokens_per_s", "host_ms", "run")):
-    """The lines of a metrics file, without what differs from run to run, as how long saves in the background take.
+    """The lines of a metrics file, without numbers that differ from run to run, as how long saves in the background take.
     Numbers stay text: equal means equal bits."""
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line, parse_float=str) for line in file]
@@ -180,7 +180,7 @@ class ToolTest(unittest.TestCase):
 
 
 class CountedResult(unittest.TextTestResult):
-    """Where a run of all tests counts cases, writes what each came to as JUnit: into a file of the ctest entry's name."""
+    """Where a run of all tests counts cases, writes the verdict of each as JUnit: into a file of the ctest entry's name."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)
@@ -195,7 +195,7 @@ class CountedResult(unittest.TextTestResult):
         folder, name = (os.environ.get(f"BOWLINE_UNITTEST_{variable}") for variable in ("FOLDER", "NAME"))
         if not folder or not name:
             return
-        # A subtest is of a case; what setUpClass came to is of none.
+        # A subtest counts with its case; an error in setUpClass belongs to no case.
         verdicts = {test.id(): "passed" for test in self.started}
         for element, tests in (("skipped", self.skipped), ("failure", self.failures + self.errors)):
             verdicts.update({getattr(test, "test_case", test).id(): element for test, _ in tests})

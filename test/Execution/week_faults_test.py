@@ -148,7 +148,7 @@ class Keep(FaultTest):
                     self.assertEqual(self.steps_of(), [1, 2, 3, 4, 5, 6])
                     self.assertEqual(self.latest(), "step-00000006")
                     self.assertEqual(self.checkpoints(), ["step-00000006"] if name else ["step-00000002", "step-00000006"])
-                    # What is left is deleted as soon as it can be.
+                    # The next run that saves deletes the old checkpoint, or the rest of it.
                     self.assertNotIn("cannot delete", self.run_plan(self.plan(*flags), "--resume", self.save, "--keep", 1, *how,
                                                                     steps=7))
                     self.assertEqual(sorted(path.name for path in self.save.iterdir()), [".lock", "latest", "step-00000007"])
@@ -416,7 +416,7 @@ class Directory(FaultTest):
 
 class Index(FaultTest):
     def model(self, name, moved):
-        """The model in one shard, with an index in which `moved` lists what it does not have."""
+        """The model in one shard, with an index in which `moved` lists a tensor that the shard does not have."""
         folder = self.folder / name
         shutil.copytree(tools.MODELS / MODEL, folder)
         shard = folder / "model-00001-of-00001.safetensors"

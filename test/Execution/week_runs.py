@@ -1,4 +1,4 @@
-"""What the tests of a week of training share: plans, runs of them, and looks at what runs left."""
+"""Code that the tests of a week of training share: plans, runs of them, and looks at the files that runs left."""
 
 import json
 import pathlib
@@ -47,7 +47,7 @@ class WeekTest(tools.ToolTest):
         return self.folder / name
 
     def run_plan(self, plan, *flags, steps=6, code=0, says="", save=True, **keywords):
-        """What the run wrote to stderr. A new run has new metrics."""
+        """The text that the run wrote to stderr. A new run has new metrics."""
         metrics = keywords.pop("metrics", self.metrics)
         if "--resume" not in flags and metrics.is_file():
             metrics.unlink()

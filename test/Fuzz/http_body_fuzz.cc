@@ -64,7 +64,7 @@ class MirrorEngine : public Engine {
   EngineCounts counts() const override { return {}; }
 
  private:
-  // What engines may rely on.
+  // Checks the properties of a request that engines rely on.
   void Check(const Generation& generation) const {
     Require(!generation.prompt.empty() && static_cast<int64_t>(generation.prompt.size()) < kContext);
     for (const int32_t token : generation.prompt) Require(token >= 0 && token < vocabulary_);
@@ -115,7 +115,7 @@ class Exchange : public HttpExchange {
     Require(streams_ && !ended_);
     ended_ = true;
   }
-  // The client leaves as soon as it has its answer. Nothing is kept: `gone` may own what owns this exchange.
+  // The client leaves as soon as it has its answer. Nothing is kept: `gone` may own the owner of this exchange.
   void OnDisconnect(std::function<void()> gone) override {
     if (replied_ || ended_) gone();
   }

@@ -12,7 +12,7 @@ bench_overlap = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(bench_overlap)
 
 OPTIONS = argparse.Namespace(goal=0.7, slack=0.1)
-# 94 % and 50 % of what could be exposed.
+# 94 % and 50 % of the communication that could be exposed are hidden.
 GOOD_GRADIENTS = bench_overlap.Gradients(serial=(5826, 1400), overlap=(4372, 84))
 BAD_GRADIENTS = bench_overlap.Gradients(serial=(5826, 1400), overlap=(5100, 700))
 

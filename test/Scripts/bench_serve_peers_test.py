@@ -138,7 +138,7 @@ class Goals(unittest.TestCase):
         self.assertFalse(self.met("pauses", row("A", True, pause=[2.1])))
 
     def test_pauses(self):
-        # Before 0.1 each, then 0.2 and once 0.5; what comes behind the first token of the long prompt does not count.
+        # Before 0.1 each, then 0.2 and once 0.5; tokens behind the first token of the long prompt do not count.
         times = [[0.1, 0.2, 0.3, 0.5, 0.7, 9.0], [0.1, 0.2, 0.3, 0.8]]
         self.assertAlmostEqual(serve_client.pause_of(times, 0.3, 0.6), 5)
         with self.assertRaisesRegex(serve_client.Failed, "no stream went on"):

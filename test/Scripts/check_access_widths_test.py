@@ -31,7 +31,7 @@ HEAD = """
 
 
 def at(register, base, expression):
-    """Sets `register` to the address of `base` plus what `expression`, an instruction, sets %rd8 to."""
+    """Sets `register` to the address of `base` plus the value that `expression`, an instruction, sets %rd8 to."""
     return f"\t{expression};\n\tadd.s64 \t{register}, {base}, %rd8;\n"
 
 
@@ -145,7 +145,7 @@ $L__BB0_1:
                              count=count)
 
     def test_arithmetic(self):
-        """What division by constants becomes, with signs and 16 bits: element i of rows of 3 that lie 5 apart."""
+        """Divisions by constants, compiled with signs and 16 bits: element i of rows of 3 that lie 5 apart."""
         self.assertEqual(self.errors("""
 	cvt.u16.u32 	%rs1, %r4;
 	mul.hi.u16 	%rs2, %rs1, -21845;

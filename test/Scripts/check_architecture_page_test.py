@@ -61,7 +61,7 @@ TREE = {
     "kernels/cpu/matmul/a.cc": "",
 }
 
-# (file, what of it is replaced, by what, words of the message)
+# (file, replaced text, new text, words of the message)
 DIFFERENCES = (
     ("docs/architecture.md", "| `kernels/cpu` | x |\n", "", ("architecture.md:14:", "does not list 'kernels/cpu'")),
     ("docs/architecture.md", "`kernels/cpu`", "`kernels/gpu`", ("architecture.md:18:", "'kernels/gpu', which is no folder")),

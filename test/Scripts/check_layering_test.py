@@ -98,7 +98,7 @@ BROKEN = (
 )
 
 
-# (what of the page is replaced, by what, words of the message): the page that has the rules is wrong.
+# (replaced text of the page, new text, words of the message): the page that has the rules is wrong.
 WRONG_PAGES = (
     ("<!-- layering -->", "<!-- layers -->", ("0 lines '<!-- layering -->'",)),
     ("<!-- layering -->\n", "<!-- layering -->\n\n", ("marks no table",)),

@@ -24,7 +24,7 @@ SOURCES = (
     # Declarations, results and variables of a class's type, and enumerations define no class.
     ("class A;\nstruct B *f() { return nullptr; }\nstruct C g(struct D d) { return {}; }\nstruct E e = {1};\n"
      "enum class F { X };\nenum struct G : int { Y };\nenum H { Z };\ntypedef struct { int x; } I;\nstruct J {};\n", ["J 9"]),
-    # What is inside of functions and classes belongs to these; members that are defined outside have their class's name.
+    # Classes inside of functions and classes are members; members that are defined outside have their class's name.
     ("void f() {\n  struct A {};\n}\nclass B {\n  struct C {};\n};\nstruct B::D {\n};\nauto g = [](auto) { struct E {}; };\n",
      ["B 4", "B::D 7"]),
     ("template <class T, template <class> class U>\nclass A {};\ntemplate <> class A<int, V<bool>> {};\n"

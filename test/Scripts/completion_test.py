@@ -16,7 +16,7 @@ import unittest
 BOWLINE = None
 TOOLS = set()
 
-# Calls the function as bash would, and prints what it offers.
+# Calls the function as bash would, and prints its suggestions.
 BASH = """
 source "$1"
 shift
@@ -108,7 +108,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("bowline", "compile", "--no-cod"), ["--no-codegen"])
         # A flag without a value is followed by another word.
         self.assertEqual(self.bash("bowline", "compile", "--report", "--mod"), ["--mode"])
-        # What LLVM's library describes: passes, and flags of mlir-opt.
+        # Flags that LLVM's library describes: passes, and flags of mlir-opt.
         self.assertEqual(self.bash("bowline", "opt", "--group-fus"), ["--group-fusions"])
         self.assertEqual(self.bash("bowline", "opt", "--mlir-print-ir-after-ch"), ["--mlir-print-ir-after-change"])
 

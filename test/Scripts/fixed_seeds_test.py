@@ -9,7 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What is different in every run. A clock may say how long something took, but seeds nothing.
+# Sources of seeds that differ in every run. A test may use a clock to measure time, but not to make a seed.
 FRESH = re.compile(r"random_device|getrandom|getentropy|/dev/u?random|random\.Random\(\)|default_rng\(\)|"
                    r"(?<!\w)random\.(random|randint|choice|choices|shuffle|sample|uniform|randrange|seed)\(|"
                    r"secrets\.|uuid\.uuid|(mt19937(_64)?|srand)\b[^;]*(time|clock|now|getpid)")

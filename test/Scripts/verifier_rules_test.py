@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Every error that the dialects report is provoked by a test: the longest text of its message is in one, word for word.
 
-What is reported is read from the sources: the literals of emitOpError, emitError and emitOptionalError, and of local
-lambdas around them. What is expected is read from the tests: expected-error and its kin, lines that FileCheck reads, and
-literals of C++ and Python. A text that several rules report needs as many expectations, and one of a longer text is none
-of a shorter one inside of it. So a new rule without a test fails here.
+Reports are read from the sources: the literals of emitOpError, emitError and emitOptionalError, and of local lambdas
+around them. Expectations are read from the tests: expected-error and its kin, lines that FileCheck reads, and
+literals of C++ and Python. A text that several rules report needs as many expectations. An expectation of a longer text
+does not count for a shorter text inside of it. So a new rule without a test fails here.
 """
 
 import collections
@@ -25,7 +25,7 @@ def without_comments(text):
 
 
 def rules_of(text):
-    """(line, words) of each error in a source: words are its longest literal, with what stands side by side joined."""
+    """(line, words) of each error in a source: words are its longest literal, after joining literals side by side."""
     text = without_comments(text)
     names = "|".join([EMITTER, *LAMBDA.findall(text)])
     for call in re.finditer(rf"\b(?:{names})\s*\(", text):
@@ -39,7 +39,7 @@ def rules_of(text):
 
 
 def expectations_of(text, suffix):
-    """What a test with this suffix expects, each place by itself."""
+    """The texts that a test with this suffix expects, each place by itself."""
     if suffix in (".mlir", ".test"):
         diagnostics = re.findall(r"expected-(?:error|note|remark|warning)[^\n{]*\{\{(.*?)\}\}(?!\})", text)
         return diagnostics + re.findall(r"^\s*//\s*(?!RUN:)[A-Z][A-Z0-9_-]*:(.*)$", text, re.MULTILINE)
@@ -49,7 +49,7 @@ def expectations_of(text, suffix):
 
 
 def expectations():
-    """What all tests that may break a rule expect."""
+    """The texts that all tests together expect, of tests that may break a rule."""
     files = [path for folder in ("Dialects", "Passes", "Pipelines", "Unit", "Execution", "Equivalence")
              for path in sorted((ROOT / "test" / folder).rglob("*"))]
     return [expected for path in files if path.suffix in (".mlir", ".test", ".cpp", ".py")

@@ -6,8 +6,8 @@
 
 namespace bowline {
 
-// The driver that executes what tests run, as SessionOptions has it, where the test names none: empty, that is the
-// plan's own, or what BOWLINE_TEST_DRIVER says. `make check-nightly` says discrete:seed=N, with all that a
+// The driver that executes the plans of tests, as SessionOptions has it, where the test names none: empty, that is the
+// plan's own, or the value of BOWLINE_TEST_DRIVER. `make check-nightly` says discrete:seed=N, with all that a
 // plan means in its events: the same results are expected of it.
 inline std::string TestDriver(const std::string& named = "") {
   const char* const given = std::getenv("BOWLINE_TEST_DRIVER");

@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent / "Execution"))
 import stories260k  # noqa: E402
 
 NEW_TOKENS = 32
-# What stories of the model are about, so that prompts are of the kind that it was trained on.
+# Subjects of the stories that the model was trained on, so that prompts are of the same kind.
 NAMES = ["Lily", "Tom", "Mia", "Ben", "Sue", "Max", "Anna", "Tim", "Sara", "Sam"]
 BEGINNINGS = ["Once upon a time, there was a little girl named {}.", "{} had a red ball.", "One day, {} went to the park.",
               "{} and the dog", "It was raining, and {} wanted to play outside. The sun was gone. But then"]
@@ -48,7 +48,7 @@ def continue_greedily(config, weights, prompt):
     wide = {**weights, "lm_head.weight": torch.eye(config["hidden_size"], dtype=torch.float64)}
     tokens, gaps, sums = list(prompt), [], []
     for _ in range(NEW_TOKENS):
-        # The head in models.py is the identity, so that what it multiplies is known.
+        # The head in models.py is the identity, so that the hidden values that it multiplies are known.
         hidden = models.logits({**config, "tie_word_embeddings": False}, wide, torch.tensor([tokens]))[0, -1]
         best = torch.topk(head @ hidden, 2)
         gaps.append(float(best.values[0] - best.values[1]))

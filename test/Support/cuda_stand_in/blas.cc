@@ -91,7 +91,7 @@ std::string NameOf(uint32_t epilogue) {
   }
 }
 
-// For tests of what becomes of a product whose epilogue has no algorithm.
+// Lets tests see a product whose epilogue has no algorithm.
 bool IsRefused(uint32_t epilogue, cudaDataType result) {
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return false;
   const std::string name = NameOf(epilogue);
@@ -205,7 +205,7 @@ struct Product {
     if (operation.HasSums()) WriteSums(k);
   }
 
-  // What the epilogue makes of an element.
+  // Applies the epilogue to an element.
   double Finished(double x, int64_t i, int64_t j) const {
     const int64_t at = i + j * operation.aux_leading;
     if (operation.HasBias()) x += Read(result, operation.bias, i);

@@ -71,7 +71,7 @@ struct Executable {
   }
 };
 
-// Graphs and what was made from them; what is in a stream stays until it ran.
+// Graphs and executables made from them; an executable in a stream stays until it ran.
 std::set<Graph*>& Graphs() {
   static auto* const graphs = new std::set<Graph*>();
   return *graphs;

@@ -1,11 +1,11 @@
 // A stand-in for cuDNN's graph API (libcudnn.so.9), for tests of the cuda driver on machines without a card: the
-// functions that it calls, on the stand-in for the driver. It keeps what is described, refuses what the library
+// functions that it calls, on the stand-in for the driver. It keeps described graphs, refuses the same as the library
 // refuses (attributes that are missing or of another type, descriptors that are not final, shapes that do not fit,
 // numbers of tensors that nobody knows, memory that is missing or not aligned), and computes the graph that was
 // described, operation by operation (cudnn_values.h). It sees attention in no graph: that the library does is tested
 // with the library alone (test/Unit/Runtime/cudnn_graphs_test.cc).
 //
-// BOWLINE_STAND_IN_CUDNN_WORKSPACE is what its first kernel for a graph asks for, in bytes; the second one asks for 128
+// BOWLINE_STAND_IN_CUDNN_WORKSPACE is the workspace of its first kernel for a graph, in bytes; the second asks for 128
 // less. BOWLINE_STAND_IN_CUDNN_REFUSES=1: it has no kernel for any graph.
 
 #include <cuda.h>
@@ -149,7 +149,7 @@ Kept Child(const Descriptor& from, cudnnBackendAttributeName_t name) {
   return found == from.attributes.end() ? nullptr : found->second.descriptors[0];
 }
 
-// What a tensor's descriptor says, or nothing if that is none of four dimensions.
+// The tensor that a descriptor describes, or nothing if it is no tensor of four dimensions.
 std::optional<GraphTensor> TensorOf(const Descriptor& from) {
   const std::vector<int64_t> extents = Values<int64_t>(from, CUDNN_ATTR_TENSOR_DIMENSIONS);
   const std::vector<int64_t> strides = Values<int64_t>(from, CUDNN_ATTR_TENSOR_STRIDES);

@@ -2,7 +2,7 @@
 #define BOWLINE_TEST_SUPPORT_CUDA_STAND_IN_CUDNN_VALUES_H_
 
 // A graph of operations on tensors of four dimensions, as cuDNN is told it, and its values: operation by operation, in
-// f64, rounded to the type of each tensor. Nothing here knows what the graph is for.
+// f64, rounded to the type of each tensor. Nothing here depends on the purpose of the graph.
 
 #include <cudnn_graph.h>
 
@@ -37,7 +37,7 @@ struct GraphOperation {
 // Why the operation is none, or empty.
 std::string WhyNoOperation(const GraphOperation& operation);
 
-// Sorted so that each comes behind what it reads; why that cannot be is returned, or nothing.
+// Sorts operations so that each comes behind its inputs. Returns why that is impossible, or nothing.
 std::string Sort(std::vector<GraphOperation>& operations);
 
 // Runs sorted operations. `memory` are the addresses of tensors that are not virtual.

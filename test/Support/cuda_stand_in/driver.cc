@@ -1,8 +1,8 @@
 // A stand-in for NVIDIA's driver (libcuda.so.1), for tests of the cuda driver on machines without a card: the functions
 // that it calls, with memory of the host, a thread for each stream, and waits at random before commands. It is stricter
 // than a card: calls without a current context, copies outside of allocations, unknown handles, and commands whose
-// memory was freed since they were issued are errors. As on a card, freeing memory waits for all streams, and what must
-// not happen while streams are captured ends the capture (capture.cc).
+// memory was freed since they were issued are errors. As on a card, freeing memory waits for all streams, and calls
+// that are forbidden while streams are captured end the capture (capture.cc).
 //
 // BOWLINE_STAND_IN_CARDS is the number of cards, 1 if it is not set. None reaches another one's memory, and errors stay
 // with a card.
@@ -276,7 +276,7 @@ STAND_IN CUresult cuLaunchKernel(CUfunction handle, unsigned bx, unsigned by, un
     std::memcpy(&values.back(), parameters[i], function->parameters[i]);
   }
   bowline::kernels::cuda::DeviceLaunch launch = {function->name, {bx, by, bz}, {tx, ty, tz}, shared};
-  // For tests of what becomes of captures that fail.
+  // Lets tests see captures that fail.
   const char* const not_in_graphs = std::getenv("BOWLINE_STAND_IN_NOT_IN_GRAPHS");
   if (not_in_graphs != nullptr && function->name == not_in_graphs) {
     const std::lock_guard<std::mutex> lock(mutex);

@@ -2,9 +2,9 @@
 // calls, among threads and processes of one machine, on the stand-in for the driver. Sums go around a ring as NCCL's
 // do: they begin at another member for each part, and are rounded at each member.
 //
-// It is as strict as NCCL, or stricter. A communicator never blocks: what is asked of it goes on in the background, and
+// It is as strict as NCCL, or stricter. A communicator never blocks: an operation goes on in the background, and
 // another call meanwhile is an error. Members on one card, memory that is not the card's own, and operations that do
-// not match are errors. The process ends where a program would use what is not there any more: calls on a communicator
+// not match are errors. The process ends where a program would use freed objects: calls on a communicator
 // that was freed, or by two threads at once, memory that is freed while it is registered, and communicators that are
 // freed before they were finalised. As with NCCL, a communicator is not finalised, and not freed either, before all
 // graphs are gone that have operations of it.
@@ -280,7 +280,7 @@ STAND_IN ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclC
 STAND_IN ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   const Call call(comm, true);
   *state = comm->state.load();
-  // NCCL ends the thread of what it did here, so that this is no mere look. It takes a moment, for another to come by.
+  // NCCL ends the thread of finished work here: this is no mere look. It takes a moment, for another to come by.
   if (*state != ncclInProgress && comm->background.joinable()) comm->background.join();
   std::this_thread::sleep_for(std::chrono::microseconds(20));
   return ncclSuccess;

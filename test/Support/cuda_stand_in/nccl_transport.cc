@@ -52,7 +52,7 @@ namespace {
 struct Progress {
   std::deque<const Message*> messages;
   size_t done = 0;  // bytes of the first, with its header
-  Header header;    // what came
+  Header header;    // the received header
 };
 
 constexpr size_t kHeader = sizeof(Header);

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_TEST_SUPPORT_CUDA_STAND_IN_NCCL_TRANSPORT_H_
 #define BOWLINE_TEST_SUPPORT_CUDA_STAND_IN_NCCL_TRANSPORT_H_
 
-// What the members of a communicator of the stand-in share: memory of the system, so that they may be threads or
+// Memory of the system that the members of a communicator of the stand-in share, so that they may be threads or
 // processes, without a lock that a process could take with it when it dies.
 
 #include <atomic>
@@ -39,7 +39,7 @@ std::shared_ptr<Shared> Open(const std::string& name);
 // No more members open it.
 void Unlink(const std::string& name);
 
-// What an operation says of itself to each member that it concerns.
+// The description that an operation sends to each member that it concerns.
 struct Header {
   uint32_t kind = 0, type = 0, reduction = 0, sequence = 0;
   uint64_t bytes = 0;

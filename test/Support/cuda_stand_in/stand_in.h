@@ -1,7 +1,7 @@
 #ifndef BOWLINE_TEST_SUPPORT_CUDA_STAND_IN_STAND_IN_H_
 #define BOWLINE_TEST_SUPPORT_CUDA_STAND_IN_STAND_IN_H_
 
-// What the files of the stand-in for NVIDIA's driver share: see driver.cc.
+// Types and functions that the files of the stand-in for NVIDIA's driver share: see driver.cc.
 
 #include <cuda.h>
 
@@ -61,7 +61,7 @@ class __attribute__((visibility("default"))) Held {
 
 // --- capture.cc
 
-// Commands with what each has to come after.
+// Commands, each with the commands that it has to come after.
 struct Graph {
   struct Node {
     Command run;
@@ -81,13 +81,13 @@ struct Capture {
   bool ended = false, invalid = false;
 };
 
-// The place of a stream, or of an event, in a capture: what comes next depends on these nodes.
+// The place of a stream, or of an event, in a capture: the next command depends on these nodes.
 struct CapturePoint {
   std::shared_ptr<Capture> capture;  // null: none
   std::set<size_t> after;
 };
 
-// The error of a call that must not come now because of what this thread captures, or any with the mode of all threads;
+// The error of a call that is forbidden while this thread captures, or any with the mode of all threads;
 // these captures are invalid then. Holds the mutex, as all below.
 CUresult RefuseUnsafe();
 // The error of a use of the legacy stream, which waits for all others.

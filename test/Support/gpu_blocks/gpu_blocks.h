@@ -22,7 +22,7 @@ struct EmulatedGrid {
 
 // A thread is a fiber; blocks run one after another, in a random order, and the threads of a block in a random order
 // between two points where they wait for each other. Barriers and shuffles have their meaning, and are errors where not
-// all threads come; shared memory is poisoned when a block begins. Returns what is wrong, or nothing.
+// all threads come; shared memory is poisoned when a block begins. Returns the error, or nothing.
 std::string RunBlocks(const EmulatedGrid& grid, void* const* arguments, uint64_t seed);
 
 }  // namespace bowline::testing

@@ -69,7 +69,7 @@ TEST(AtomicDirectoryTest, DirectoriesOfOtherProgramsStay) {
   for (const std::string& name : foreign) EXPECT_TRUE(std::filesystem::exists(parent / name)) << name;
 }
 
-// What remains when a writer dies between the two renames that a file system without exchange needs.
+// The directory that remains when a writer dies between the two renames that a file system without exchange needs.
 TEST(AtomicDirectoryTest, ADirectorySetAsideIsFound) {
   const TempDirectory parent;
   std::filesystem::create_directory(parent / ".d.replaced");

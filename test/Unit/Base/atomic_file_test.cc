@@ -105,7 +105,7 @@ TEST(AtomicFileTest, TheLongestNameWorks) {
   ASSERT_TRUE(WriteFileAtomically(directory / std::string(255, 'x'), "1").ok());
 }
 
-// A process with a file size limit meets what a full disk does: a short write, then an error.
+// A process with a file size limit fails as on a full disk: a short write, then an error.
 TEST(AtomicFileTest, AFullDiskIsAnErrorAndLeavesTheOldFile) {
   const TempDirectory directory;
   WriteWholeFile(directory / "f", "old");

@@ -47,7 +47,7 @@ TEST(ConvertElementsTest, F64AtTheEdgeOfF32) {
 }
 
 TEST(ConvertElementsTest, OfF16ToBf16AndBack) {
-  // 1 + 2^-10 loses its last bit in bf16; 2^-24 is kept; what is beyond f16 becomes infinity there.
+  // 1 + 2^-10 loses its last bit in bf16; 2^-24 is kept; values beyond f16 become infinity there.
   const std::vector<uint16_t> halves = {0x3c01, 0x0001, 0x7bff, 0x7c00};
   std::vector<uint16_t> out(4);
   ASSERT_TRUE(CanConvert(ElementType::kF16, ElementType::kBF16));

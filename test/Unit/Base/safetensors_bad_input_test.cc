@@ -1,4 +1,4 @@
-// Every way in which a safetensors file can be wrong, and what is said about it.
+// Every way in which a safetensors file can be wrong, and the message for each.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -149,7 +149,7 @@ void AddState(fbs::PlanT& plan, uint32_t buffer, const char* key, fbs::StateFlag
   plan.states.push_back(std::move(state));
 }
 
-// A kernel writes every byte of what it writes. This code is launched for all elements but the last.
+// A kernel writes every byte of its outputs. This code is launched for all elements but the last.
 TEST(Assumptions, KernelsWriteAllThatTheyWrite) {
   RankPlan made({{"dp", 1}}, -1);
   made.Streams({"compute"});

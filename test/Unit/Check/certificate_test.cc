@@ -1,4 +1,4 @@
-// Certificates of plans of several ranks: what a load refuses, what sessions require, and what they cost.
+// Certificates of plans of several ranks: plans that a load refuses, proofs that sessions require, and the cost.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(Certificates, AreCheckedAtLoad) {
   EXPECT_THAT(refused([](P& p) { p.certificates[0]->entry = "other"; }), HasSubstr("there is no such entry"));
   EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles.pop_back(); }),
               HasSubstr("it is for 1 roles; the plan has 2"));
-  // The numbers are right, the commands are not what they were.
+  // The numbers are right, but the commands have changed.
   EXPECT_THAT(
       refused([](P& p) {
         for (auto& segment : p.programs[1]->segments) {

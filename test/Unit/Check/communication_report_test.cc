@@ -1,4 +1,4 @@
-// What ranks send, and what for: counts and bytes of plans made by hand, against numbers from the definition.
+// Data that ranks send, and why: counts and bytes of plans made by hand, against numbers from the definition.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is read of a cubin, and that one which is damaged is refused.
+// Reads the properties of functions from a cubin, and refuses damaged cubins.
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ Bytes MakeCubin() {
   AppendInfo(info, 0x2f, 1, 40);
   AppendInfo(info, 0x11, 1, 72);
   info.insert(info.end(), {0x03, 0x1b, 0xff, 0});  // a number without bytes behind it
-  AppendInfo(info, 0x12, 1, 99);                   // what nobody asks for
+  AppendInfo(info, 0x12, 1, 99);                   // an attribute that nobody reads
   AppendInfo(info, 0x2f, 2, 16);
   AppendInfo(info, 0x11, 2, 0);
 
@@ -108,7 +108,7 @@ TEST(DeviceCode, SaysWhatFunctionsTake) {
 TEST(DeviceCode, RefusesWhatEndsEarly) {
   const Bytes whole = MakeCubin();
   for (size_t size = 0; size < whole.size(); ++size) {
-    // Of its own size, so that a sanitizer sees what is read behind it.
+    // A buffer of the part's size, so that a sanitizer sees reads behind it.
     const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_EQ(readCubin(part).status().code(), absl::StatusCode::kInvalidArgument) << size;
   }

@@ -1,5 +1,5 @@
 // Plans whose tables are empty, alone and together, in every combination: each is refused, or all that reads plans
-// bears it. What nobody set has index 0, which does not exist in a table without entries. Reading it is seen where
+// bears it. An index that nobody set is 0, which does not exist in a table without entries. Reading it is seen where
 // FlatBuffers asserts: in builds with assertions.
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST_F(EmptyTables, AreRefusedOrBorne) {
   ASSERT_TRUE(CertifyPlan(certified).ok());
   for (fbs::PlanT plan : {testing::MakePlanWithPrepare(), testing::MakePlanWithSequences(),
                           testing::MakeShardedLoop(2, 2, 2), certified}) {
-    // BytesOf sets what Pack needs.
+    // BytesOf sets the fields that Pack needs.
     testing::BytesOf(plan);
     Try(plan, kTables, [](fbs::PlanT&) {});
     Try(plan, kInnerTables, [](fbs::PlanT&) {});

@@ -41,7 +41,7 @@ void Passes(fbs::PlanT plan) {
   EXPECT_EQ(threads.outputs, meaning.outputs);
 }
 
-// The page shows what tests print.
+// The page shows the messages that tests print.
 void ExpectOnPage(const std::string& message) {
   std::ifstream file(BOWLINE_CHECKER_PAGE);
   const std::string page(std::istreambuf_iterator<char>(file), {});
@@ -128,7 +128,7 @@ TEST(KnownDisasters, CommunicatorsStartedInConflictingOrders) {
 
 // Sums within a stage, sums over all ranks and transfers at once, each on a communicator and a stream of its own, as
 // ZeRO beside tensor parallelism makes them. ROCm/rccl 2191: three communicators in flight; safe when every rank
-// starts them in one order, which is what is proven here and what a device's communicators must then keep.
+// starts them in one order, which the checker proves here and a device's communicators must then keep.
 fbs::PlanT ThreeCommunicators(bool one_order) {
   RankPlan plan({{"pp", 2}, {"tp", 2}}, 0);
   plan.Streams({"compute", "tp", "world", "pp"});
@@ -157,7 +157,7 @@ TEST(KnownDisasters, ThreeCommunicatorsAtOnce) {
             HasSubstr("all_reduce on 'world'"), HasSubstr("send to place 1 of 'pp'")));
 }
 
-// 1F1B in which both neighbours send what they have before they take what they need: activations of the next microbatch
+// 1F1B in which both neighbours send their values before they take the other's: activations of the next microbatch
 // one way, gradients of the last one the other way, on one stream. pytorch/pytorch 172668.
 fbs::PlanT ActivationsAgainstGradients(bool receive_first) {
   RankPlan plan({{"pp", 2}}, 0);
@@ -181,7 +181,7 @@ TEST(KnownDisasters, BothSendBeforeTheyReceive) {
             HasSubstr("\n  rank 0 (pp=0) is in entry 'step'"), HasSubstr("\n  rank 1 (pp=1) is in entry 'step'")));
 }
 
-// Gradients are scattered only for what was used, so that some ranks do not join. deepspeedai/DeepSpeed 4808:
+// Gradients are scattered only for used parameters, so that some ranks do not join. deepspeedai/DeepSpeed 4808:
 // there experts without tokens; in a plan ranks differ by their role alone.
 fbs::PlanT ScatterOfSome(bool all_join) {
   RankPlan plan({{"pp", 2}, {"dp", 2}}, 0);
@@ -213,7 +213,7 @@ TEST(KnownDisasters, SomeRanksDoNotJoin) {
 }
 
 // Parameters are gathered beside the computation, in an order that is not that of their use: the forward pass takes
-// what is there, the values of the last step. NVIDIA/Megatron-LM 950.
+// the values in memory, those of the last step. NVIDIA/Megatron-LM 950.
 fbs::PlanT GatherAheadOfUse(bool wait) {
   RankPlan plan({{"dp", 2}}, -1);
   plan.Streams({"compute", "gathers"});

@@ -1,4 +1,4 @@
-// Random damage to a certified plan: each mutant is refused, or computes bit for bit what the good plan computes.
+// Random damage to a certified plan: each mutant is refused, or computes bit for bit the values of the good plan.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ std::vector<uint8_t> Execute(const std::vector<uint8_t>& bytes, uint8_t poison) 
   return bits;
 }
 
-// The same commands with every buffer in bytes of its own: what the plan means, whatever its packing.
+// The same commands with every buffer in bytes of its own: the plan's meaning, whatever its packing.
 std::vector<uint8_t> Unpack(const std::vector<uint8_t>& bytes) {
   fbs::PlanT plan;
   testing::PlanIn(bytes).UnPackTo(&plan);

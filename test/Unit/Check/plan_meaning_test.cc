@@ -1,4 +1,4 @@
-// Which changes to a plan change what it computes, and which do not.
+// Which changes to a plan change the values that it computes, and which do not.
 
 #include "runtime/plan/meaning/plan_meaning.h"
 
@@ -266,7 +266,7 @@ TEST(PlanMeaning, DependsOnWhatIsTakenForGranted) {
               ElementsAre("step, role 0: interface"));
 }
 
-// A value that is written over what the same command reads is no value, and not that of the good plan.
+// A value written over an input of the same command is no value, and not that of the good plan.
 TEST(PlanMeaning, DependsOnOverlaps) {
   EXPECT_THAT(DifferencesFrom(Fixture, [](fbs::PlanT& p) { p.kernels[testing::kAdd]->in_place.clear(); }),
               ElementsAre("step, role 0: interface", "step, role 0: output 'result'"));
@@ -326,7 +326,7 @@ TEST(PlanMeaning, DoesNotDependOnBuckets) {
               ElementsAre(kY));
 }
 
-// What arrives in pieces of several values is the same as when it is copied there, and depends on each of them.
+// A buffer that is copied in pieces of several values equals one that is copied whole, and depends on each piece.
 TEST(PlanMeaning, FollowsPartsOfValues) {
   const auto make = [](int copies) {
     RankPlan plan({{"dp", 1}}, -1);
@@ -381,7 +381,7 @@ TEST(PlanMeaning, FollowsValuesFromRoleToRole) {
         std::find_if(timeline.begin(), timeline.end(), [](const auto& call) { return call.slot() == 1; });
     *second = fbs::SegmentCall(second->segment(), 2);
   });
-  // Later stages see it, in what they got from the one before; the first has no gradient of it.
+  // Later stages see the change in activations from earlier ones; no gradient of the first stage depends on it.
   EXPECT_THAT(differences, ElementsAre("step, role 1: output 'gradient'", "step, role 2: output 'gradient'"));
   // Two sends of equal sizes in the other order: the receiver has activations of another microbatch.
   const auto transfers = [](bool swapped) {
@@ -460,7 +460,7 @@ TEST(PlanMeaning, SaysWhoWaitsForEver) {
               HasSubstr("entry 'step': role 1: call 0: segment 'all': receive from place 0 of 'pp' waits"));
 }
 
-// A small file that says much: every call reads what the call before cut into pieces.
+// A small file with much meaning: every call reads the values that the call before cut into pieces.
 TEST(PlanMeaning, BoundsItsWork) {
   RankPlan plan({{"dp", 1}}, -1);
   plan.Streams({"compute"});

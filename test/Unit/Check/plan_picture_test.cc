@@ -152,7 +152,7 @@ TEST(MemoryOverTime, ColumnsShowTheirMost) {
   EXPECT_THAT(mostBytesByColumn(MemoryOverTime(), 4, 2), ElementsAre());
 }
 
-// A plan, and what is known of it without a picture.
+// A plan, and its properties without a picture.
 struct Case {
   explicit Case(fbs::PlanT plan) : bytes(testing::BytesOf(plan)) {}
 

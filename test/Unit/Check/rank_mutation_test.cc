@@ -1,5 +1,5 @@
-// Random damage to certified plans of several ranks and streams: each mutant is refused, or gives bit for bit what the
-// good plan gives in every order that a machine may take, without anyone waiting for ever.
+// Random damage to certified plans of several ranks and streams: each mutant is refused, or gives bit for bit the
+// values of the good plan in every order that a machine may take, without anyone waiting for ever.
 
 #include <gtest/gtest.h>
 
@@ -205,7 +205,7 @@ struct Tally {
   int other = 0;  // gives something else: must not be
 };
 
-// Refused or not, a plan without its certificates is what the checker alone knows.
+// The plan without its certificates, so that the checker alone decides on it.
 std::vector<uint8_t> WithoutCertificates(const std::vector<uint8_t>& bytes) {
   fbs::PlanT plan;
   testing::PlanIn(bytes).UnPackTo(&plan);
@@ -213,7 +213,7 @@ std::vector<uint8_t> WithoutCertificates(const std::vector<uint8_t>& bytes) {
   return testing::BytesOf(plan);
 }
 
-// The same commands with every buffer in bytes of its own: what the plan means, whatever its packing.
+// The same commands with every buffer in bytes of its own: the plan's meaning, whatever its packing.
 std::vector<uint8_t> Unpack(const std::vector<uint8_t>& bytes) {
   fbs::PlanT plan;
   testing::PlanIn(bytes).UnPackTo(&plan);
@@ -281,8 +281,8 @@ class RankMutation {
   int thread_runs = 0;
 
  private:
-  // Whether some order that a machine may take hangs, brings operations together that do not match, or gives what the
-  // commands do not mean.
+  // Whether some order that a machine may take hangs, brings operations together that do not match, or gives other
+  // values than the commands mean.
   bool ShowsWhy(const std::vector<uint8_t>& bytes, const absl::Status& checked) {
     const fbs::Plan& plan = testing::PlanIn(bytes);
     const std::vector<uint8_t> unpacked = Unpack(bytes);
@@ -301,8 +301,8 @@ class RankMutation {
     return harmful || hangs;
   }
 
-  // What the checker accepts gives what its commands mean, under adversarial delays too. Returns whether that is what
-  // the good plan gives.
+  // A plan that the checker accepts computes the values that its commands mean, under adversarial delays too. Returns
+  // whether they equal the values of the good plan.
   bool IsSound(const std::vector<uint8_t>& bytes, const char* name) {
     const fbs::Plan& plan = testing::PlanIn(bytes);
     const std::vector<uint8_t> unpacked = Unpack(bytes);

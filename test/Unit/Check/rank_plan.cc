@@ -229,7 +229,7 @@ struct Work {
   uint32_t microbatch;
 };
 
-// What a stage does in 1F1B, in order.
+// The work of a stage in 1F1B, in order.
 std::deque<Work> OneForwardOneBackward(uint32_t stage, uint32_t stages, uint32_t microbatches) {
   const uint32_t ahead = std::min(microbatches, stages - stage);
   std::deque<Work> order;
@@ -297,7 +297,7 @@ fbs::PlanT MakePipeline(uint32_t pp, uint32_t dp, uint32_t microbatches, uint16_
     }
     segments[r].receive_back = plan.Segment(r, "receive_back");
     if (!last) {
-      // What was computed last on this rank read the gradient that had the slot before.
+      // The last computation on this rank read the gradient that had the slot before.
       plan.Signal(r, compute, read, kept);
       plan.Wait(r, to_last, read, kept);
       plan.Receive(r, to_last, backward, r + 1, dy);
@@ -317,7 +317,7 @@ fbs::PlanT MakePipeline(uint32_t pp, uint32_t dp, uint32_t microbatches, uint16_
     segments[r].finish = plan.Segment(r, "finish");
     plan.Collective(r, reduce, CollectiveKind::AllReduce, all, weight, norm, kElements);
   }
-  // All stages in one order of time, so that every rank issues what it has with others in that order.
+  // All stages in one order of time, so that every rank issues operations with other ranks in that order.
   std::vector<std::deque<Work>> work;
   for (uint32_t r = 0; r < pp; ++r) work.push_back(OneForwardOneBackward(r, pp, microbatches));
   std::vector<uint32_t> forwarded(pp), differentiated_count(pp);

@@ -1,5 +1,5 @@
-// Sound plans of several ranks, roles and streams, and small unsound ones: each proof that concerns ranks refuses what
-// it should, for the right reason.
+// Sound plans of several ranks, roles and streams, and small unsound ones: each proof that concerns ranks refuses the
+// plans that it should, for the right reason.
 
 #include "test/Unit/Check/rank_plan.h"
 
@@ -224,8 +224,8 @@ TEST(Races, ACommunicatorServesOneStream) {
   }
 }
 
-// Stage 0 sends y, gets something that stage 1 made of it, and writes y anew. That the answer is there does not say
-// that the send is over on stage 0; that stage 1 has what is sent next in the same stream does.
+// Stage 0 sends y, gets a value that stage 1 made of y, and writes y anew. The answer's arrival does not show that the
+// send is over on stage 0; a later send in the same stream that stage 1 has received does.
 fbs::PlanT SentAndAnswered(bool sends_more, bool waits_for_more) {
   RankPlan plan({{"dp", 2}, {"pp", 2}}, 1);
   plan.Streams({"compute", "out", "in"});
@@ -381,7 +381,7 @@ TEST(Deadlocks, TheCircleIsNamedRankByRank) {
                               "entry 'step', segment 'all' (call 0, slot 0), command 0, send to place 2 of 'pp'")));
 }
 
-// Two stages that exchange x and y on two streams. What the first does in between decides on which machine they hang.
+// Two stages exchange x and y on two streams. The commands of stage 0 in between decide on which machine both hang.
 TEST(Deadlocks, TheMachineIsNamed) {
   enum Kind { kSound, kConflictingIssue, kInlineWait, kOneStream };
   for (const Kind kind : {kSound, kConflictingIssue, kInlineWait, kOneStream}) {
@@ -400,7 +400,7 @@ TEST(Deadlocks, TheMachineIsNamed) {
       const bool turned = r == 1 && kind != kSound;
       turned ? second_operation() : first_operation();
       if (kind == kInlineWait) {
-        // Compute waits for what was issued so far: on a CPU nothing more is issued until that is over.
+        // Compute waits for the operations issued so far: on a CPU nothing more is issued until these are over.
         plan.Signal(r, turned ? second : 1, 0);
         plan.Wait(r, 0, 0);
       }
@@ -497,7 +497,7 @@ TEST(Matching, MembersOfARingShiftAlike) {
               HasSubstr("one moves 8 elements in piece 0, the other 4"));
   EXPECT_THAT(refusal([](C& first, C&) { first.kind = CollectiveKind::AllReduce; }),
               HasSubstr("one is Permute, the other AllReduce"));
-  // A neighbour would read what has arrived.
+  // A neighbour would read data that has arrived.
   EXPECT_THAT(refusal([](C&, C& second) {
                 second.pieces[0] = fbs::Piece(second.pieces[0].source(), second.pieces[0].source(), 16);
               }),

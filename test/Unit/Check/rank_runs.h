@@ -1,7 +1,7 @@
 #ifndef BOWLINE_TEST_UNIT_CHECK_RANK_RUNS_H_
 #define BOWLINE_TEST_UNIT_CHECK_RANK_RUNS_H_
 
-// What plans of RankPlan do when all their ranks run: in a simulator that knows nothing of roles, and on threads.
+// Runs plans of RankPlan on all their ranks: in a simulator that knows nothing of roles, and on threads.
 
 #include <chrono>
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace bowline::testing {
 // else is `poison`.
 std::vector<uint8_t> InitialArena(const fbs::Plan& plan, uint32_t rank, uint8_t poison);
 
-// What waits for what, within a rank.
+// Which commands wait for which other commands, within a rank.
 enum class Issue { kAsynchronous, kInlineFirstStream, kCommunicationInOrder };
 
 struct RankOutcome {
   bool hangs = false;
   bool mismatch = false;  // members that do not belong together met
-  // By rank: the bytes of all outputs. Of what ended, if not all did.
+  // By rank: the bytes of all outputs. Where some commands did not end, of those that ended.
   std::vector<std::vector<uint8_t>> outputs;
 };
 

@@ -172,7 +172,7 @@ TEST(Replicas, DriftThroughStates) {
       HasSubstr("leaves state 'weight' (buffer 0) different along 'dp'"));
 }
 
-// Generated code that says what its results depend on.
+// Generated code that states on which inputs its results depend.
 TEST(Replicas, DependOnWhatTheirKernelSays) {
   Step step;
   step.Update(step.input);

@@ -1,5 +1,5 @@
-// Buffers that are views of another one's bytes: gathers and scatters in place, parts of a whole, and what is refused
-// of them. What is accepted runs, and computes what a plan computes that has other bytes for each buffer.
+// Buffers that are views of another buffer's bytes: gathers and scatters in place, parts of a whole, and refused views.
+// An accepted plan runs, and computes the values of a plan that has other bytes for each buffer.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ absl::Status Check(fbs::PlanT plan) {
   return PlanChecker(PlanIn(bytes)).check();
 }
 
-// What all ranks give, in the simulator in every order, and on threads that exchange in memory and by TCP.
+// The outputs of all ranks, in the simulator in every order, and on threads that exchange in memory and by TCP.
 std::vector<std::vector<uint8_t>> Outputs(fbs::PlanT plan) {
   EXPECT_EQ(CertifyPlan(plan), absl::OkStatus());
   const auto bytes = BytesOf(plan);
@@ -53,14 +53,14 @@ std::vector<std::vector<uint8_t>> Outputs(fbs::PlanT plan) {
   const ThreadOutcome tcp = RunOnThreads(bytes, 0x7f, 4, std::chrono::seconds(60), {}, Transport::kTcp);
   EXPECT_EQ(tcp.status, absl::OkStatus());
   EXPECT_EQ(tcp.outputs, expected.outputs);
-  // On a device with memory of its own, streams that wait at random, and poison in what is about to be received.
+  // On a device with memory of its own, streams that wait at random, and poison in buffers that will receive.
   const ThreadOutcome discrete = RunOnThreads(bytes, 0x7f, 5, std::chrono::seconds(60), "discrete:seed=3");
   EXPECT_EQ(discrete.status, absl::OkStatus());
   EXPECT_EQ(discrete.outputs, expected.outputs);
   return expected.outputs;
 }
 
-// The digests of what entry "step" leaves.
+// The digests of the values that entry "step" leaves.
 std::vector<fbs::ValueDigest> Values(fbs::PlanT plan) {
   EXPECT_EQ(CertifyPlan(plan), absl::OkStatus());
   EXPECT_EQ(plan.certificates.size(), 1u);
@@ -181,7 +181,7 @@ TEST(Views, AWholeOfWhichARankHasItsPartIsNotRead) {
               HasSubstr("the proof of initialisation fails"));
 }
 
-// What is read of the part has to have been written through the same view.
+// Bytes that a command reads of the part must have been written through the same view.
 TEST(Views, APartIsWrittenWhole) {
   EXPECT_THAT(Refusal([](Gather& g) {
                 const uint32_t half = g.plan.View(0, "half", g.whole, kPart / 2, 0, {1}, kPartBytes);
@@ -276,7 +276,7 @@ TEST(Views, NothingOrdersAPartOnAnotherStream) {
   EXPECT_EQ(Check(ordered.plan.Finish()), absl::OkStatus());
 }
 
-// A copy for all ranks of what one rank's part holds.
+// A copy for all ranks of the values of one rank's part.
 TEST(Views, PartsAreDifferentAlongTheirAxes) {
   const auto made = [](bool gathers) {
     Gather g(true);
@@ -307,8 +307,8 @@ TEST(Views, PartsAreDifferentAlongTheirAxes) {
   EXPECT_THAT(std::string(Check(made(false)).message()), HasSubstr("different along 'tp'"));
 }
 
-// Ring attention's exchange: each rank hands what it has to its neighbour, of one role, and adds what arrives, until it
-// had all. Both ways at once, in one operation of two pieces.
+// Ring attention's exchange: each rank hands its part to its neighbour, of one role, and adds the part that arrives,
+// until it had all. Both ways at once, in one operation of two pieces.
 TEST(Views, NeighboursOfARoleExchangeInARing) {
   const auto made = [](bool reads_early) {
     RankPlan plan({{"cp", kRanks}}, -1);

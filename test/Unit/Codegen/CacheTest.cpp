@@ -179,7 +179,7 @@ TEST_F(Cache, ManyCompilersAtOnceAgree) {
       for (int round = 0; round < 5; ++round) {
         auto cache = KernelCache::open(folder, /*limitBytes=*/round % 2 ? 1 : KernelCache::kDefaultLimit);
         same &= cache.ok() && compile(std::shared_ptr<KernelCache>(std::move(*cache))).image == want.image;
-        // Removes what others are about to read.
+        // Removes entries that others are about to read.
         if (auto again = KernelCache::open(folder, 1); again.ok() && i == 0) {
           (*again)->store((*again)->keyOf("x", "y"), CachedKernel{});
           (*again)->trim();

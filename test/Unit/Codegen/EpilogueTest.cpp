@@ -1,4 +1,4 @@
-//===- EpilogueTest.cpp - What follows a matrix product, on tiles of it
+//===- EpilogueTest.cpp - Epilogues of matrix products, computed tile by tile
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -221,7 +221,7 @@ std::vector<HostTensor> Kernels::evaluate(size_t index, const std::vector<HostTe
 
 namespace {
 
-/// What a kernel is called with: inputs, and outputs of which no byte is right yet. Where `inPlace` names a pair, the
+/// The arguments of a kernel: inputs, and outputs of which no byte is right yet. Where `inPlace` names a pair, the
 /// output is the input's buffer.
 struct Arguments {
   Arguments(FunctionType type, const std::vector<HostTensor> &inputs, ArrayRef<std::pair<int, int>> inPlace)

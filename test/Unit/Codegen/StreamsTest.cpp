@@ -84,8 +84,8 @@ TEST(Streams, WhatMayTakeAnArgumentsPlaceIsNot) {
   EXPECT_EQ(streams.stores, 0U);
 }
 
-/// Types of every width, whole vectors and tails, pieces of rows, several results, and what a row is reduced to beside
-/// it.
+/// Types of every width, whole vectors and tails, pieces of rows, several results, and reductions of a row beside its
+/// elements.
 TEST(Streams, EveryElementArrives) {
   for (const std::string &cpu : runnableTargets()) {
     SCOPED_TRACE(cpu);

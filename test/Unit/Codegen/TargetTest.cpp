@@ -1,4 +1,4 @@
-//===- TargetTest.cpp - What processors are called, and bf16 and f16 on each
+//===- TargetTest.cpp - Names of processors, and bf16 and f16 on each
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -111,7 +111,7 @@ TEST_P(F16, IsTheNearestNumber) {
   Buffer input(kCount * 4), output(kCount * 2);
   void *arguments[] = {input.data(), output.data()};
   auto *x = static_cast<float *>(input.data());
-  // From each number: itself, the middle to the next one, and what lies just below and above that.
+  // From each number: itself, the middle to the next one, and the numbers just below and above that middle.
   for (int chunk = 0; chunk < 4; ++chunk) {
     for (int64_t i = 0; i < kCount; ++i) {
       uint32_t bits = std::bit_cast<uint32_t>(F16ToF32(static_cast<uint16_t>(i)));

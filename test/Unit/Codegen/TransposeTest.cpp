@@ -120,7 +120,7 @@ TEST(Transpose, WithArithmetic) {
   checkAll(source, 2e-7, 2e-7);
 }
 
-/// What is beyond the argument's end is not read.
+/// Kernels do not read beyond the argument's end.
 TEST(Transpose, OfPaddedAndJoinedRows) {
   Kernels kernels(R"(
 func.func @padded(%a: tensor<30x37xf32>) -> tensor<44x35xf32> {

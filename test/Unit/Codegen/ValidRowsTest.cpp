@@ -62,7 +62,7 @@ RowKernel norm(int64_t rows, int64_t columns) {
           {0, 1}};
 }
 
-/// Rows of three dimensions, one of which is read in another order: what would be computed in tiles.
+/// Rows of three dimensions, one of which is read in another order: such a kernel would be tiled.
 RowKernel turned(int64_t rows, int64_t a, int64_t b) {
   return {formatv(R"(func.func @turned(%x: tensor<{0}x{1}x{2}xf32>, %n: tensor<2xi32>) -> tensor<{0}x{2}x{1}xf32>
                      attributes {{row_count = 1 : i64} {{

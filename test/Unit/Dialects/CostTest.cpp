@@ -1,4 +1,4 @@
-//===- CostTest.cpp - What operations say that they cost
+//===- CostTest.cpp - Costs that operations state
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

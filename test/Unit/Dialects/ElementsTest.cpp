@@ -1,4 +1,4 @@
-//===- ElementsTest.cpp - What operations say of their elements is what they compute
+//===- ElementsTest.cpp - Element-wise forms of operations compute the same values
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ using namespace bowline::test;
 
 namespace {
 
-/// Evaluates what `elementAt` asks for at indices that are numbers.
+/// Evaluates the operations that `elementAt` builds, at indices that are numbers.
 class ElementEvaluator : public ElementBuilder {
 public:
   ElementEvaluator(Operation *op, ArrayRef<HostTensor> operands) : context(op->getContext()) {
@@ -118,7 +118,7 @@ TEST(Elements, AreThoseOfTheResult) {
         Element element =
             model.elementAt(evaluator, evaluator.indexOf(static_cast<int64_t>(i), ArrayRef(expected.shape)));
         if (!element)
-          break; // what is decomposed, has a kernel or is computed element by element
+          break; // operations that are decomposed, have a kernel or are computed element by element
         checked.insert(c.operation);
         ASSERT_NEAR(*static_cast<const double *>(element.handle), value, 1e-12 * (1 + std::abs(value)))
             << "element " << i;

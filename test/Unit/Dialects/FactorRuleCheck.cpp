@@ -83,7 +83,7 @@ static Tensors emptyResults(Operation *op) {
 }
 
 namespace {
-/// What an operation computes for one part, on local types, as it says itself.
+/// The operation on local types that computes one part, as the operation's own local form builds it.
 class LocalForm final : graph::LocalContext {
 public:
   LocalForm(Operation *whole, const FactorRule &rule, Cut cut, int64_t part)
@@ -190,7 +190,7 @@ static bool agrees(const HostTensor &actual, const HostTensor &expected, bool is
          std::equal(actual.data.begin(), actual.data.end(), expected.data.begin(), expected.data.end(), agree);
 }
 
-/// What is wrong with the parts of one cut; empty where they make the whole.
+/// The error in the parts of one cut; empty where they make the whole.
 static std::string checkCut(Operation *op, const FactorRule &rule, ArrayRef<HostTensor> operands, Cut cut) {
   Tensors expected = emptyResults(op), actual = emptyResults(op);
   if (failed(cast<Interpretable>(op).interpret(operands, expected)))
@@ -222,7 +222,7 @@ static RuleReport checkCuts(Operation *op, const FactorRule &rule, ArrayRef<Host
     return {"the rule is not valid"};
   RuleReport report;
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-    // What parts exchange is tested where programs become local.
+    // Tests of local programs cover factors along which parts exchange data.
     if (factor.kind == FactorRule::Kind::Blocked || factor.kind == FactorRule::Kind::Exchanged)
       continue;
     for (int64_t parts : {2, 3}) {

@@ -30,7 +30,7 @@ struct RuleReport {
 /// rule.
 RuleReport checkRule(mlir::Operation *op, const graph::FactorRule &rule, llvm::ArrayRef<HostTensor> operands);
 
-/// What random operands an operation is tried on.
+/// An operation, with the random operands on which it is tried.
 struct Example {
   std::vector<Operand> operands;
   BuildOp build;

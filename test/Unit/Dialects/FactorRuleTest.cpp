@@ -60,7 +60,7 @@ TEST(FactorRule, EveryOperationWithSemanticsHasOneAndIsTested) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is parallel: a rule that blocks everything would hold too.
+// Which factors are parallel: the checks above would accept a rule that blocks everything.
 //===----------------------------------------------------------------------===//
 
 /// The rule of the operation that `build` makes from operands of these shapes, as text.

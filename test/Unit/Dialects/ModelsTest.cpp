@@ -1,4 +1,4 @@
-//===- ModelsTest.cpp - What operations say about themselves is true
+//===- ModelsTest.cpp - Operations compute as their interfaces say
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Walks every operation with a reference semantics: those of graph and stage, and the upstream ones with external
-// models. Each answer that one of them gives is held against what the operation computes, on random operands.
+// models. Each answer of an operation's interfaces is compared with its results on random operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,13 +31,13 @@ using namespace bowline::test;
 // Everybody answers
 //===----------------------------------------------------------------------===//
 
-/// What holds programs together, and computes nothing.
+/// Operations that hold programs together and compute nothing.
 static const std::set<std::string> kStructure = {"graph.func",  "graph.return", "graph.entry",  "graph.param",
                                                  "graph.state", "graph.read",   "graph.write",  "graph.fusion",
                                                  "graph.yield", "stage.send",   "stage.receive"};
 
-/// Operations without a derivative, of all that compute something: what a loss cannot depend on smoothly, and what is
-/// made with derivatives or after them.
+/// Operations that compute something and have no derivative: a loss cannot depend on them smoothly, or the compiler
+/// makes them with derivatives or after them.
 static const std::set<std::string> kWithoutDerivative = {
     // Integers, comparisons, and values that depend on no parameter.
     "arith.addi", "arith.cmpf", "arith.cmpi", "arith.constant", "arith.fptosi", "arith.muli", "arith.sitofp",
@@ -291,7 +291,7 @@ TEST(Models, KernelsStandForTheirOperations) {
         Alone alone(op);
         OpBuilder prepare(alone.op);
         cast<KernelModel>(alone.op).prepareForKernel(prepare);
-        // Itself, or what takes its place, behind which there may be views.
+        // The operation itself, or its replacement, behind which there may be views.
         Operation *last = &alone.body->back();
         while (isView(last))
           last = last->getOperand(0).getDefiningOp();

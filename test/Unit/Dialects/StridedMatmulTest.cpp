@@ -167,7 +167,7 @@ TEST(StridedMatmul, LayersOfTransformers) {
   EXPECT_TRUE(check({{2, 5, 3}, {2, 5, 7}, {}, {}, {0, 1}, {0, 1}}));
   // Scores of [batch, sequence, heads, width]: batch and heads have another dimension between them.
   EXPECT_FALSE(check({{2, 5, 3, 4}, {2, 5, 3, 4}, {0, 2}, {0, 2}, {3}, {3}}));
-  // One sequence: what is between has no step.
+  // One sequence: the dimension between has no step.
   EXPECT_TRUE(check({{1, 5, 3, 4}, {1, 5, 3, 4}, {0, 2}, {0, 2}, {3}, {3}}));
 }
 

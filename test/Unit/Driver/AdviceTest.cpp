@@ -1,4 +1,4 @@
-//===- AdviceTest.cpp - What a message advises is accepted
+//===- AdviceTest.cpp - The compiler accepts the flags that its messages advise
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -134,7 +134,7 @@ TEST(Advice, SizesOfAStepAreTriedTogether) {
   EXPECT_GE(advised, 50u);
 }
 
-// The example of a user, whose second message refused what the first one had advised.
+// A user's example: the second message refused flags that the first one had advised.
 TEST(Advice, MicrobatchesDivideWhatRanksDivide) {
   TempDirectory directory;
   CompileOptions options = optionsOf(modelOf(directory, 2), 4, "dp=2");

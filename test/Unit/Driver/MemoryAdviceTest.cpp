@@ -27,7 +27,7 @@ MemoryInputs inputsOf(MemoryStrategy strategy) {
           "dp"};
 }
 
-/// Of a plan that needs what the formulas say.
+/// The advice for a plan that needs as much memory as the formulas say.
 std::vector<std::string> advise(const MemoryInputs& inputs, const PrefetchSeconds& prefetch = {}) {
   return adviseOnMemory(inputs, predictedBytes(inputs.shape, inputs.strategy), prefetch);
 }

@@ -1,4 +1,4 @@
-//===- ImportPlanTest.cpp - What the plan dialect cannot say of a file
+//===- ImportPlanTest.cpp - Plan files that the plan dialect cannot express
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,8 +23,8 @@ using namespace bowline;
 
 namespace {
 
-/// The module of the fixture whose kernel `kAdd` is launched by this grid; what was said in `message` where there is
-/// none.
+/// The module of the fixture whose kernel `kAdd` is launched by this grid; if there is none, `message` has the
+/// diagnostics.
 OwningOpRef<ModuleOp> import(MLIRContext& context, const std::function<void(fbs::GridT&)>& change,
                              std::string& message) {
   fbs::PlanT plan = bowline::testing::MakePlan();

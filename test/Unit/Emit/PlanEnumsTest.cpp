@@ -57,7 +57,7 @@ TEST(PlanEnums, TypesAreThoseOfTheIrByName) {
     if (type) EXPECT_EQ(elementTypeOf(type), info.type) << info.name;
     if (type && info.block_elements == 1 && info.kind != ElementKind::kBool)
       EXPECT_EQ(type.getIntOrFloatBitWidth(), 8 * SizeOf(info.type)) << info.name;
-    // What stands in plans can be translated.
+    // Types that plans may contain can be translated.
     if (info.type <= kLastInPlans) {
       EXPECT_EQ(fromDType(&context, static_cast<fbs::DType>(info.type)), type);
       EXPECT_EQ(toDType(type), static_cast<fbs::DType>(info.type));

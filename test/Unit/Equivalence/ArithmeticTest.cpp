@@ -111,7 +111,7 @@ TEST_F(Residue, Functions) {
     different += residues::exp(residues::add(a, b)) != residues::multiply(residues::exp(a), residues::exp(b));
     different += residues::odd(residues::Odd::Tanh, a) != residues::odd(residues::Odd::Erf, a);
   }
-  EXPECT_GE(different, 1999); // what is not promised does not hold
+  EXPECT_GE(different, 1999); // identities that are not promised do not hold
   // A number so low that nothing is added to it.
   EXPECT_EQ(residues::add(-kInfinity, 7), -kInfinity);
   EXPECT_EQ(residues::subtract(-kInfinity, -kInfinity), 0);

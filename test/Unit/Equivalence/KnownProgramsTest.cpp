@@ -8,8 +8,8 @@
 
 //
 // Each is a tiny program of several ranks that runs, and computes something else than the program on one rank. It must
-// be refused for that reason, beside the form that must pass: that of the passes, or one written by hand. What hangs or
-// damages memory is in test/Unit/Check/known_disasters_test.cc.
+// be refused for that reason, beside the form that must pass: that of the passes, or one written by hand. Programs that
+// hang or damage memory are in test/Unit/Check/known_disasters_test.cc.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ protected:
     return module;
   }
 
-  /// What is said of `local` as a step after `whole`; "" where they compute the same.
+  /// The checker's message on `local` as a step after `whole`; "" where they compute the same.
   std::string compare(ModuleOp whole, ModuleOp local) {
     std::string message;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -92,7 +92,7 @@ graph.func loss @loss(%losses: tensor<8xf32> {graph.name = "losses"}, %counts: t
 }
 )mlir";
 
-/// The same on two ranks with half of the positions each; `end` is what becomes of their sums %2 and %3.
+/// The same on two ranks with half of the positions each; `end` combines their sums %2 and %3.
 std::string meanOfHalves(const std::string &end) {
   std::string half = "dist.global_shape = array<i64: 8>, dist.sharding = #dist.sharding<[{\"cp\"}]>";
   return "dist.mesh @mesh [\"cp\"] [2]\n"
@@ -214,7 +214,7 @@ TEST_F(KnownPrograms, PaddedClassesInTheSoftmax) {
 }
 
 // NVIDIA/Megatron-LM 673: the loss is scaled wrongly where ranks have parts of a sequence. A mean of their means is not
-// the mean, because not all of them have equally many positions that count; and what is divided twice is too small.
+// the mean, because not all of them have equally many positions that count; and a loss divided twice is too small.
 TEST_F(KnownPrograms, MeanOfMeans) {
   std::string sums = "  %4 = dist.all_reduce sum %2 over [\"cp\"] : tensor<f32>\n";
   EXPECT_EQ(compare(kMean, meanOfHalves(sums + "  %5 = dist.all_reduce sum %3 over [\"cp\"] : tensor<f32>\n"
@@ -257,7 +257,7 @@ TEST_F(KnownPrograms, BiasOnEveryPart) {
 }
 
 // The same with operations that are not linear: the norm of parts is taken before they are summed up (pytorch/pytorch
-// 159856), the maximum (165962), and a small number is added on every rank to what is divided by (149768).
+// 159856), the maximum (165962), and a small number is added on every rank to the divisor (149768).
 TEST_F(KnownPrograms, FunctionsOfParts) {
   struct Case {
     const char *name, *function; // of the product %y, with the result %r
@@ -365,7 +365,7 @@ TEST_F(KnownPrograms, NaNOnBothSides) {
               AllOf(HasSubstr("computes NaN, in f64: result '"), HasSubstr("[0] after @f; nothing can be said")));
   EXPECT_THAT(compare(program(square), program(root)),
               AllOf(HasSubstr("step 'local' changes what is computed: after @f result"), HasSubstr("nan was")));
-  // So is what a step adds.
+  // NaN in a function that a step adds is refused as well.
   const std::string added = "graph.func @g(%x: tensor<4xf32> {graph.name = \"x\"}) -> tensor<4xf32> {\n" + root +
                             "  graph.return %r : tensor<4xf32>\n}\n";
   EXPECT_THAT(compare(program(square), program(square) + added),

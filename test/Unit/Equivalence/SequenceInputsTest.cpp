@@ -14,7 +14,7 @@
 using namespace bowline;
 
 namespace {
-/// What happens in draws.
+/// Counts of special cases in draws.
 struct Seen {
   int64_t empty = 0, ofTheWholeStep = 0, withPast = 0, padded = 0, shared = 0;
 

@@ -79,7 +79,7 @@ TEST(ShrinkModel, KeepsWhatDivides) {
                         {small.microbatches, model.microbatches},
                         {after.heads, config.heads}})
       EXPECT_LE(a, b);
-    // Small enough to be interpreted: no size needs more than what divides it asks for.
+    // Small enough to be interpreted: no size is larger than the numbers that divide it require.
     EXPECT_LE(after.vocabulary, 7 + 2 * tp);
     EXPECT_LE(after.intermediate, 5 + 2 * tp);
     EXPECT_LE(after.layers, pp + 2);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 //
-// Each test puts one more step into a pipeline, which does what passes do wrong, and expects its name, the first tensor
+// Each test puts a step with a pass's mistake into a pipeline, and expects the step's name, the first tensor
 // that differs, and the arithmetic in which it does.
 //
 //===----------------------------------------------------------------------===//
@@ -59,7 +59,7 @@ std::string textOf(ModuleOp module) {
 
 class WrongStep : public SmallPipelines {
 protected:
-  /// Puts a step "wrong" behind the step `after`, runs until it, and returns what is said; "" where nothing is wrong.
+  /// Puts a step "wrong" behind the step `after`, runs until it, and returns the message; "" where nothing is wrong.
   std::string verify(const SmallCase &c, StringRef after, Mutation mutate) {
     OwningOpRef<ModuleOp> module = build(c);
     if (!module)
@@ -87,7 +87,7 @@ protected:
     EquivalenceChecker checker;
     bool fails = failed(verifySteps(*module, steps, checker));
     EXPECT_EQ(fails, !message.empty()) << message;
-    // What the checker says the step did is what it did.
+    // The checker's summary names the step exactly if the step changed the program.
     if (!fails)
       EXPECT_EQ(llvm::is_contained(checker.summary().steps, "wrong"), isChanged);
     EXPECT_EQ(checker.isRefuted(), StringRef(message).contains("step 'wrong'")) << message;
@@ -95,7 +95,7 @@ protected:
   }
 };
 
-/// The page shows what tests print, up to the numbers.
+/// The page shows the messages that tests print, up to the numbers.
 void expectOnPage(const std::string &message) {
   auto withoutNumbers = [](const std::string &text) {
     return std::regex_replace(text, std::regex("-?[0-9]+(\\.[0-9]+)?(e[-+]?[0-9]+)?"), "#");
@@ -123,7 +123,7 @@ Value constant(ImplicitLocOpBuilder &builder, Value like, double value) {
                                    DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), value)));
 }
 
-/// Replaces a value by what `make` computes from it.
+/// Replaces a value by the one that `make` computes from it.
 void change(Value value, function_ref<Value(ImplicitLocOpBuilder &, Value)> make) {
   ImplicitLocOpBuilder builder(value.getLoc(), value.getContext());
   builder.setInsertionPointAfterValue(value);
@@ -243,7 +243,7 @@ TEST_F(WrongStep, AbsentAllReduce) {
 }
 
 TEST_F(WrongStep, ScaledByDpTwice) {
-  // All ranks agree, on gradients that are half of what they should be.
+  // All ranks agree, on gradients that are half as large as they should be.
   std::string message = verify(kTwoByTwo, "canonicalize-local", [](ModuleOp module) {
     for (auto reduce : all<dist::AllReduceOp>(module, "train_update"))
       if (cast<RankedTensorType>(reduce.getType()).getRank() == 2)
@@ -299,7 +299,7 @@ TEST_F(WrongStep, LostMicrobatch) {
   SmallCase two = kOneRank;
   two.microbatches = 2;
   std::string message = verify(two, "keep-accumulators", [](ModuleOp module) {
-    // The second microbatch overwrites what the first one has added up.
+    // The second microbatch overwrites the sum of the first one.
     graph::WriteOp write = writeTo(module, "layers.0.attn.wk.grad", "train_microbatch");
     auto sum = write.getValue().getDefiningOp<arith::AddFOp>();
     Value addend = sum.getLhs().getDefiningOp<graph::ReadOp>() ? sum.getRhs() : sum.getLhs();
@@ -318,7 +318,7 @@ TEST_F(WrongStep, WrongGradient) {
     else
       break;
   steps.push_back({"wrong", Phase::Train, "", false, [] { return createDifferentiate(); }});
-  // Two passes as one step: what differentiates, and what spoils it.
+  // Two passes as one step: one differentiates, and the other one spoils the result.
   struct Both : PassWrapper<Both, OperationPass<ModuleOp>> {
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Both)
     void runOnOperation() override {
@@ -419,7 +419,7 @@ TEST_F(WrongStep, CommandsInAnotherOrder) {
 }
 
 TEST_F(WrongStep, TransposedWeight) {
-  // What select-kernels would do if it took the strides of a square weight for those of its transpose.
+  // The mistake: select-kernels takes the strides of a square weight for those of its transpose.
   std::string message = verify(kOneRank, "select-kernels", [](ModuleOp module) {
     for (auto kernel : onlyRole(module).getOps<plan::KernelOp>()) {
       DictionaryAttr config = kernel.getConfigAttr();
@@ -476,7 +476,7 @@ TEST_F(WrongStep, OneMicrobatchTwice) {
 }
 
 TEST_F(WrongStep, BytesOfTwoBuffers) {
-  // What is written while the residual stream waits for its sum takes the place of it.
+  // A buffer written while the residual stream waits for its sum gets the bytes of the residual stream.
   std::string message = verify(kOneRank, "pack-arena", [](ModuleOp module) {
     plan::BufferOp residual;
     for (auto launch : commands<plan::LaunchOp>(module, "eval_step_program")) {

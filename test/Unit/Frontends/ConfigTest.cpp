@@ -1,4 +1,4 @@
-//===- ConfigTest.cpp - What config.json may say
+//===- ConfigTest.cpp - Keys and values of config.json
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -170,7 +170,7 @@ TEST(Config, PublishedMistral) {
 }
 
 // The families' own code gives absent sizes other values than Llama's does; null is that of Llama's.
-/// Weights are compared by these: what a family reads, and what it refuses to be otherwise.
+/// Weights are compared by these keys: those that a family reads, and those that it refuses with other values.
 TEST(Config, KeysOfTheFunction) {
   absl::StatusOr<ModelConfig> mistral = readConfig(BOWLINE_TEST_DIR "/Models/mistral-tiny");
   ASSERT_TRUE(mistral.ok()) << mistral.status();
@@ -239,7 +239,7 @@ TEST(Config, KeysOfPublishedFilesAndMirrors) {
       {"llama", R"({"rope_scaling": null, "layer_norm_type": null, "num_experts": 0, "num_local_experts": null})"},
       {"llama", R"({"auto_map": {"AutoModelForCausalLM": "modeling_llama.LlamaForCausalLM"}})"},
       {"qwen2", R"({"auto_map": {"AutoModel": "modeling_qwen2.Qwen2Model"}})"},
-      // What other families have, left out.
+      // Keys of other families whose values switch the feature off.
       {"mistral", R"({"sliding_window": null, "attention_bias": false, "use_sliding_window": false})"},
       {"mistral", R"({"sliding_window": null, "layer_types": ["full_attention", "full_attention"]})"},
       {"llama", R"({"hidden_act": "swish", "no_rope_layers": [1, 1], "use_sliding_window": false})"},
@@ -358,7 +358,7 @@ TEST(Config, WindowsThatHideKeysLimitThePositions) {
   expectRefused(document, {"llama", "sliding_window", "0", "an integer from 1 to"});
 }
 
-// Llama 3.1 as transformers 5 writes it, and with what 3.2 has instead.
+// Llama 3.1 as transformers 5 writes it, and with the keys that 3.2 has instead.
 TEST(Config, PublishedLlama31And32) {
   json document = json::parse(R"({
     "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 128000,

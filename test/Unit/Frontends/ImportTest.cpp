@@ -78,7 +78,7 @@ TEST_P(Import, ParametersBecomeSymbols) {
   }
 }
 
-/// What those who divide a model among ranks know of its parameters.
+/// Roles and layers of parameters, by which passes divide a model among ranks.
 TEST_P(Import, ParametersSayTheirRoleAndTheirLayer) {
   std::string keys = "keys";
   if (config.heads > config.kvHeads)

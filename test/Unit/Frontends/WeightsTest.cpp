@@ -210,7 +210,7 @@ TEST(Weights, Shards) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, WeightsOnDisk::Match);
 
-  // An index may list what no shard has, unless the model needs it.
+  // An index may list a tensor that no shard has, unless the model needs it.
   std::string first = "model-00001-of-00002.safetensors", index = directory / "model.safetensors.index.json";
   WriteWholeFile(index, "{\"weight_map\": {" + map + ", \"v_head.weight\": \"" + first + "\"}}");
   std::vector<std::string> remarks;

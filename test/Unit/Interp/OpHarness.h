@@ -56,7 +56,7 @@ private:
   std::mt19937_64 engine;
 };
 
-/// What an operand is in the type of the function under test.
+/// The element type of an operand in the function under test.
 enum class ElementKind { F64, I32, I1, U8 };
 struct Operand {
   HostTensor value;

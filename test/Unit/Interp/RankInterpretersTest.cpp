@@ -1,4 +1,4 @@
-//===- RankInterpretersTest.cpp - What callers give to interpreters of several ranks
+//===- RankInterpretersTest.cpp - Arguments of interpreters of several ranks
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -4,7 +4,7 @@
 // How far attention on bf16 tensors may be from the exact result, element by element, before the result is stored.
 //
 // Products of bf16 are exact in f32, and sums, exponentials and statistics are f32; their errors are left to the
-// caller. What is rounded to bf16, by a factor 1 + d with |d| <= u = 2^-8, is:
+// caller. These values are rounded to bf16, by a factor 1 + d with |d| <= u = 2^-8:
 //
 //   out[i]      = sum_j p (1 + d) v[j]: an error of sum_j d p v[j], where p stands for p[i,j]
 //   dv[j]       = sum_i p (1 + d) dout[i]: the same over i
@@ -135,7 +135,7 @@ inline AttentionBounds BoundAttention(const reference::AttentionSize& s, bool ro
   return bounds;
 }
 
-// Everything but what `bounds` are about is computed in f32, and stored once; f32 has no such bounds.
+// All but the roundings that `bounds` count is computed in f32, and stored once; f32 has no such bounds.
 inline void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std::vector<double>& expected,
                          const std::vector<double>& bounds) {
   constexpr double kF32 = 1e-5;

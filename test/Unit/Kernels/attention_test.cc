@@ -195,7 +195,7 @@ TEST_P(AttentionTest, WindowOfAllKeysChangesNoBit) {
   }
 }
 
-// What a key holds that a window hides reaches no query behind it.
+// A key that the window hides from a query changes no bit of the query's results.
 TEST_P(AttentionTest, HiddenKeysChangeNoBit) {
   std::mt19937_64 random(12);
   const AttentionSize s = {1, 300, 300, 2, 1, 24, true, 0.2, 90};

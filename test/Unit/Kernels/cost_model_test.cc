@@ -1,4 +1,4 @@
-// Links as people write them, and what they mean for the cost model.
+// Links as people write them, and their meaning for the cost model.
 
 #include "targets/costs/cost_model.h"
 

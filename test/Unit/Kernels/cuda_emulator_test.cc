@@ -1,4 +1,4 @@
-// What the emulator finds: functions that are wrong in ways that a GPU shows seldom, or as a crash.
+// Errors that the emulator finds: functions that are wrong in ways that a GPU shows seldom, or as a crash.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(CudaEmulator, AMissingBarrierShows) {
   std::vector<int32_t> out(96, -7);
   const std::vector<Parameter> parameters = {Parameter::Argument(0), Parameter::I32(0)};
   ASSERT_TRUE(RunOn({"test_pass_on", {1, 1, 1}, {96, 1, 1}, 96 * 4, parameters}, out).ok());
-  EXPECT_THAT(out, ::testing::Contains(-1));  // what shared memory is filled with
+  EXPECT_THAT(out, ::testing::Contains(-1));  // the fill of shared memory
 }
 
 TEST(CudaEmulator, LanesExchange) {

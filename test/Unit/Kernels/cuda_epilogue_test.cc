@@ -175,7 +175,7 @@ TEST(CudaEpilogue, WithinOneRounding) {
   EXPECT_EQ(most_steps, 6u);  // tiles of 64 by 192 of 130 by 200
 }
 
-// GELU and its slope where powers of x overflow, and beside what cancels out.
+// GELU and its slope where powers of x overflow, and near cancellation.
 TEST(CudaEpilogue, GeluOfEveryMagnitude) {
   const Problem p = Dense(1, 1, 512, 1);
   Floats values;

@@ -16,7 +16,7 @@ using testing::Int;
 using testing::Ints;
 using testing::Out;
 
-// What every device since sm_80 has of shared memory for a block, in bytes.
+// The shared memory of a block that every device since sm_80 has, in bytes.
 constexpr uint32_t kShared = 99u << 10;
 
 Signature Attention(const char* kernel, std::vector<int64_t> q, std::vector<int64_t> k, DType dtype, int64_t causal = 1,
@@ -130,7 +130,7 @@ std::string Describe(const Signature& signature) {
   return text;
 }
 
-// Those of epilogues that the library may lack, with what it does without them.
+// Launches of epilogues that the library may lack, with the programs that then replace them.
 void LaunchEpilogues(std::set<std::string>& launched) {
   for (const ProductEpilogue& epilogue : kProductEpilogues) {
     for (const auto& [m, n, k] :
@@ -237,7 +237,7 @@ TEST(CudaProgram, Refuses) {
   ExpectRefused(packed, "'b_packed' is a form of matrices for processors");
 }
 
-// What a signature gains is refused until somebody wrote the program that computes it, before anybody reads it.
+// A new attribute of a signature is refused until a program computes it, even if no kernel reads the attribute yet.
 TEST(CudaProgram, RefusesAnAttributeThatNoFunctionComputes) {
   std::set<std::string> kernels;
   for (Signature signature : Signatures()) {

@@ -101,7 +101,7 @@ void ExpectRowsBefore(int64_t elements, const Stored& actual, const Stored& expe
   EXPECT_TRUE(SameBits(values, wanted));
 }
 
-// As on the processor: what is behind the count is neither read nor written.
+// As on the processor: rows behind the count are neither read nor written.
 TEST(CudaEmbedding, RowsBehindTheCountAreLeftAlone) {
   std::mt19937_64 random(22);
   for (int i = 0; i < 24; ++i) {
@@ -205,7 +205,7 @@ TEST(CudaRandom, NumbersOfTheDefinition) {
         RunKernel(signature, ShardArguments(shard, expected));
         const Floats actual = out.Values(), right = expected.Values();
         for (int64_t i = 0; i < count; ++i) {
-          // Both round what differs by 2^-49 of it at most; bf16 rounds that once more.
+          // Both round values that differ by 2^-49 of themselves at most; bf16 rounds that once more.
           EXPECT_LE(UnitsApart(actual[i], right[i]), dtype == DType::kF32 && normal ? 1 : 0) << kernel << " " << i;
         }
       }

@@ -1,5 +1,5 @@
 // Kernels on tensors of f16: conversions of every value, products with the accuracy that kernels/cpu/matmul/gemm.h
-// promises, attention, and what refuses the type.
+// promises, attention, and kernels that refuse the type.
 
 #include <limits>
 

@@ -85,7 +85,7 @@ TEST(FlushSubnormals, ProductsOfSubnormalNumbersAreZeros) {
   EXPECT_THAT(c, ::testing::Each(0.0f));
 }
 
-// Attention whose probabilities and gradients reach from 1 down to where f32 ends. What is flushed is below the
+// Attention whose probabilities and gradients reach from 1 down to where f32 ends. Flushed values are below the
 // smallest normal number, so the reference, which computes in f64 and flushes nothing, is as near as it was.
 TEST(FlushSubnormals, AttentionStaysNearItsReference) {
   const reference::AttentionSize size = {2, 48, 48, 2, 2, 16, true, 1.0};

@@ -1,4 +1,4 @@
-// What a compiler is told of kernels that it does not link, held against the kernels: on random signatures, right and
+// Compares the needs that a compiler without kernels knows with those of the kernels: on random signatures, right and
 // wrong ones, for every instruction set that this machine has.
 
 #include "kernels/cpu/kernel_needs.h"

@@ -1,4 +1,4 @@
-// Epilogues as generated code has them, written by hand: what they are called with, and on what.
+// Epilogues as generated code has them, written by hand: the arguments of their calls, and the tiles on which they run.
 
 #include "test/Unit/Kernels/matmul_problem.h"
 

@@ -1,4 +1,4 @@
-// Products of a B that pack_matrix packed before: the bits of plain products, and what is refused.
+// Products of a B that pack_matrix packed before: the bits of plain products, and refused forms.
 
 #include "kernels/cpu/isa/isa.h"
 #include "test/Unit/Kernels/matmul_problem.h"
@@ -44,7 +44,7 @@ Floats RandomOperand(std::mt19937_64& random, int64_t count, DType dtype) {
   return values;
 }
 
-// Packed by `threads` threads; what is behind the buffer must stay.
+// Packed by `threads` threads; bytes behind the buffer must stay.
 Floats PackB(const Problem& p, DType dtype, Floats& b, int threads) {
   const int64_t words = PackedCount(p, dtype) / (dtype == DType::kBF16 ? 2 : 1);
   Floats packed(words + kGuard, 7.0f);

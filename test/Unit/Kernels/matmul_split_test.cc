@@ -1,4 +1,4 @@
-// Products of f32 that AMX computes in bf16 (kernels/cpu/matmul/amx_split.h), held to what gemm.h promises of them, and
+// Products of f32 that AMX computes in bf16 (kernels/cpu/matmul/amx_split.h), held to gemm.h's promise for them, and
 // those of the other instruction sets to the same promise.
 
 #include <bit>
@@ -170,7 +170,7 @@ TEST_P(MatmulSplitTest, IsWithinTheBoundWhereOperandsAreScaledBadly) {
   }
 }
 
-// The last step takes away what the others add up to, but for 2^-20 of it.
+// The second half of k cancels the sum of the first half, but for 2^-20 of it.
 TEST_P(MatmulSplitTest, IsWithinTheBoundWhereSumsCancel) {
   std::mt19937_64 random(65);
   for (int64_t k : {64, 300, 1600}) {

@@ -218,7 +218,7 @@ TEST_P(PagedInt8Test, LongContextsAgree) {
   }
 }
 
-// From values that were written to what attention gives. A written key is off by half a scale in each element, a score
+// From written values to attention's results. A written key is off by half a scale in each element, a score
 // by as much of the sum of the query's magnitudes, and with scores that are off by e a mean of values up to 1 by
 // exp(2 e) - 1 at most; values are off by half a scale too.
 TEST_P(PagedInt8Test, WhatIsWrittenIsReadToHalfAScale) {

@@ -149,7 +149,7 @@ inline Signature Attend(const PagedProblem& p, DType query, DType cache, int thr
 //   - a score is a sum of D products, times the scale: off by (D + 3) u times the sum of their absolute values, which
 //     is s = scale D magnitude^2 at most;
 //   - it is multiplied by log2(e), and the maximum is subtracted: 4 u s;
-//   - 2^x is off by 3 u of itself, and what was summed before is multiplied by the shrinking of the maximum, an
+//   - 2^x is off by 3 u of itself, and the sum so far is multiplied by the shrinking of the maximum, an
 //     exponential too, at most once for each position, which is off by 4 u of itself and rounds once;
 //   - sums of as many terms as there are positions are off by a u for each.
 // A weight is a quotient of two such, so each of this counts twice; the result is a mean of values.

@@ -177,7 +177,7 @@ TEST_P(PagedTest, AWindowOfAllPositionsChangesNoBit) {
   }
 }
 
-// What paged_sequences.h says that wrong numbers count as: sequence and position of each row, -1 for rows of none.
+// Sequence and position of each row, -1 for rows of none, with wrong numbers replaced as paged_sequences.h says.
 struct Row {
   int64_t sequence = -1, position = 0;
 };
@@ -267,7 +267,7 @@ TEST_P(PagedTest, AQueryThatIsNoNumberSpoilsItsRowAlone) {
   }
 }
 
-// Memory of which nothing lies before or behind: what reads or writes there ends the process.
+// Memory of which nothing lies before or behind: an access there ends the process.
 class Fenced {
  public:
   // The bytes begin at a page's beginning, or end at a page's end.
@@ -471,7 +471,7 @@ TEST(PagedRefusals, EverythingUnsafe) {
   bad = attend;
   bad.arguments[0].shape[1] = bad.arguments[6].shape[1] = 5;
   ExpectRefused(bad, "must be a multiple");
-  // Types: one that is narrower than what is written, or another one of 16 bits.
+  // Types: one that is narrower than the written values, or another one of 16 bits.
   ExpectRefused(Write(p, DType::kF32, DType::kBF16, 1), "'values' is bf16; only f32");
   ExpectRefused(Write(p, DType::kF16, DType::kBF16, 1), "'values' is bf16; only f32");
   ExpectRefused(Attend(p, DType::kBF16, DType::kF32, 1), "'query' is bf16; only f32");

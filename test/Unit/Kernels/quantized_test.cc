@@ -266,7 +266,7 @@ TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
   }
 }
 
-// Rows with elements of all magnitudes: what 16 bits and one scale hold, what they do not, and what is no number.
+// Rows with elements of all magnitudes: values that 16 bits and one scale hold, others, infinities and NaN.
 TEST_P(QuantizedTest, RowsOfAllMagnitudes) {
   std::mt19937_64 random(6);
   for (const DType format : kFormats)
@@ -343,7 +343,7 @@ TEST(QuantizedScratch, WithoutRoomProductsAreThoseOfLesserProcessors) {
   }
 }
 
-// Nor is what processors without AMX need room for rows that are split.
+// The scratch that processors without AMX need has no room for split rows either.
 TEST(QuantizedScratch, WithoutRoomForSplitRowsTheyAreIntegers) {
   std::mt19937_64 random(8);
   for (const DType format : kFormats) {

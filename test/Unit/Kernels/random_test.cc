@@ -167,7 +167,7 @@ TEST(Random, OperandsSayWhichPart) {
   }
 }
 
-// Parts of one size may go beyond the end of what they are parts of.
+// Parts of one size may go beyond the end of the whole.
 TEST(Random, ZeroBeyondTheEnd) {
   std::mt19937_64 random(TestSeed());
   for (int i = 0; i < 60; ++i) {

@@ -214,7 +214,7 @@ void ExpectNothing(const Problem& p, int64_t row) {
   }
 }
 
-// What the host did before there was a kernel.
+// Expects the results of the reference functions, with which the host sampled before there was a kernel.
 void ExpectReference(const Problem& p, int64_t row) {
   if (p.wanted[row] == 0) return ExpectNothing(p, row);
   const absl::Span<const float> logits = absl::MakeConstSpan(p.logits).subspan(row * p.vocabulary, p.vocabulary);

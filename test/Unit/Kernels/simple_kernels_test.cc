@@ -129,7 +129,7 @@ TEST(Fill, LargeAndUnaligned) {
   }
 }
 
-// Every bf16 and what lies between it and the next one.
+// Every bf16 and numbers between it and the next one.
 TEST(Bf16, NarrowingRoundsToNearestEven) {
   const auto from_bits = [](uint32_t bits) {
     float value;

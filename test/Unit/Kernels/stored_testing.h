@@ -53,14 +53,14 @@ inline Stored RandomStored(std::mt19937_64& random, DType dtype, int64_t count, 
 // To be written: reads as NaN.
 inline Stored Unwritten(DType dtype, int64_t count) { return Stored(dtype, Floats(count, NAN)); }
 
-// What storing an element of about `value` may add: half a unit in the last of the 8 bits of bf16, or of the 11 of f16,
-// whose units end at 2^-24. f32's is counted as error.
+// The error of storing an element of about `value`: half a unit in the last of the 8 bits of bf16, or of the 11 of f16,
+// whose units end at 2^-24. Storing f32 adds none: callers count it as error.
 inline double StoringError(DType dtype, double value) {
   if (dtype == DType::kBF16) return 0x1p-8 * std::abs(value);
   return dtype == DType::kF16 ? std::max(0x1p-11 * std::abs(value), 0x1p-25) : 0.0;
 }
 
-// max (|actual - expected| - what storing it adds) / max(1, max |expected|).
+// max (|actual - expected| - the error of storing it) / max(1, max |expected|).
 inline double ErrorBeyondRounding(DType dtype, const Floats& actual, const std::vector<double>& expected) {
   double error = 0, magnitude = 1;
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Waits for what another thread does; whether it did in time.
+// Waits for an action of another thread; returns whether it happened in time.
 template <typename Condition>
 bool Await(const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + 60s;
@@ -58,7 +58,7 @@ TEST(Team, ManyShortRegionsInARow) {
   int64_t sums[12] = {};
   constexpr int kRegions = 20000;
   for (int region = 0; region < kRegions; ++region) {
-    // Not atomic: each region sees what the one before it wrote, whoever did.
+    // Not atomic: each region sees the sums of the region before, whichever thread wrote them.
     team.Run(3, {12, 12}, [&](int, int64_t begin, int64_t) { sums[begin] += region; });
   }
   for (int64_t sum : sums) EXPECT_EQ(sum, int64_t{kRegions} * (kRegions - 1) / 2);
@@ -158,7 +158,7 @@ TEST(Team, ReportsThatAHelperWasOffItsProcessor) {
     if (member == 1) std::this_thread::sleep_for(50ms);
   });
   EXPECT_GE(times.elapsed, 50'000'000);
-  // But for what the thread was given while it went to sleep.
+  // All but the processor time that the thread got while it went to sleep.
   EXPECT_GE(times.taken, 45'000'000);
 }
 

@@ -23,7 +23,7 @@ using namespace bowline::test;
 
 namespace {
 
-/// What the states hold at the end, as hashes of expressions; commands run in the order of issue. A buffer that nothing
+/// The values of states at the end, as hashes of expressions; commands run in the order of issue. A buffer that nothing
 /// wrote holds its name.
 std::map<std::string, size_t> statesAfter(plan::ProgramOp program, SymbolTable &symbols) {
   std::map<std::pair<const void *, int64_t>, size_t> values;

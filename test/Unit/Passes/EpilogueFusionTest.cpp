@@ -173,7 +173,7 @@ Tensors drawArguments(Random &random, Block &block) {
   return arguments;
 }
 
-/// The fusion's body by way of its function: the contraction, then what is done to a matrix of f32.
+/// The fusion's body by way of its function: the contraction, then the epilogue on a matrix of f32.
 void checkBody(Random &random, graph::FusionOp fused, int64_t rows, int64_t columns) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context()));
   OpBuilder builder(module->getBodyRegion());
@@ -258,7 +258,7 @@ TEST(EpilogueFusion, PeeledEpiloguesComputeTheSame) {
     ASSERT_TRUE(succeeded(verify(*after)));
     ASSERT_EQ(groupsOf(*after).size(), 2u);
     EXPECT_EQ(groupsOf(*after).front(), peeled);
-    // The norm is left, with nothing of what went before it.
+    // The norm is left, without the operations before it.
     Block &rest = groupsOf(*after).back().getBody().front();
     EXPECT_EQ(std::distance(rest.begin(), rest.end()), 2);
     expectSameProgram(random, *before, *after);

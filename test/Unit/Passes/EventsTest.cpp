@@ -23,7 +23,7 @@ using namespace bowline::test;
 
 namespace {
 
-/// A command in a call, and what it waits for: a model of execution that knows no clocks.
+/// A command in a call, and the commands that it waits for: a model of execution that knows no clocks.
 struct Step {
   Operation *op;
   int64_t slot;
@@ -72,7 +72,7 @@ std::vector<bool> ordersOf(const std::vector<Step> &steps) {
   return orders;
 }
 
-/// What a step touches: a slot of a buffer, or bytes of the arena once there are offsets.
+/// The bytes that a step touches: a slot of a buffer, or bytes of the arena once there are offsets.
 struct Touch {
   int64_t begin, end;
   Value buffer;
@@ -97,7 +97,7 @@ std::vector<Touch> touches(const Step &step, SymbolTable &symbols, std::map<cons
   return result;
 }
 
-/// Expects that all conflicting accesses are ordered, and that every read sees what its own buffer was given last.
+/// Expects that all conflicting accesses are ordered, and that every read sees the last write to its own buffer.
 /// Counts conflicts.
 void expectSound(plan::ProgramOp program, SymbolTable &symbols, const std::string &when, int64_t *conflicts) {
   std::vector<Step> steps = expand(program);
@@ -130,7 +130,7 @@ void expectSound(plan::ProgramOp program, SymbolTable &symbols, const std::strin
 }
 
 /// Programs of 2 to 4 streams: segments one after the other, some of them several times, or in any order; each buffer
-/// has 1 to 3 slots. What goes from one call to another, or is read before anything writes it, occurs all the time.
+/// has 1 to 3 slots. Values that go from one call to another, or that are read before any write, occur all the time.
 class RandomStreams {
 public:
   explicit RandomStreams(unsigned seed) : random(seed) {}
@@ -214,7 +214,7 @@ TEST(Events, RandomProgramsAreOrderedLeanAndPackedWithoutRaces) {
     expectSound(program, symbols, "inserted", &conflicts);
     std::vector<bool> inserted = ordersOf(expand(program));
     EventElision::Result elided = EventElision(program).run();
-    // What is left says the same.
+    // The waits and signals that are left give the same order.
     ASSERT_EQ(ordersOf(expand(program)), inserted);
     expectSound(program, symbols, "elided", &conflicts);
     EventElision::Result again = EventElision(program).run();

@@ -140,7 +140,7 @@ graph.func @f(%x: tensor<4x3xf32>) -> tensor<f32> {
               ElementsAre("mulf reduce", "reduce"));
 }
 
-/// Nor do rows join what has summed values of theirs.
+/// Nor do rows join a group that sums values of theirs.
 TEST(FusionGroups, RowsDoNotJoinASumOfTheirValues) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<f32>) {
@@ -153,7 +153,7 @@ graph.func @f(%x: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4x3xf32>, tenso
               ElementsAre("tanh reduce", "mulf"));
 }
 
-/// Zeros around what a sum reads are not stored; around what a contraction reads they are.
+/// Zeros around the operand of a sum are not stored; those around the operand of a contraction are.
 TEST(FusionGroups, PadsAreRepeatedForElementwiseUsers) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<3x2xf32>, %y: tensor<3x1xf32>, %z: tensor<2x3xf32>) -> tensor<3x3xf32> {
@@ -215,7 +215,7 @@ graph.func @f(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<
               ElementsAre("tanh", "mulf cos"));
 }
 
-/// The second reader needs what a contraction makes of the first one's result.
+/// The second reader needs a contraction of the first reader's result.
 TEST(FusionGroups, ReaderBehindAContractionStaysApart) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
@@ -227,7 +227,7 @@ graph.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
               ElementsAre("tanh", "mulf"));
 }
 
-/// Values per row, and what is repeated, are little: reading them twice costs nothing.
+/// Values per row, and repeated values, are little: reading them twice costs nothing.
 TEST(FusionGroups, ReadersOfRepeatedValuesStayApart) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %b: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
@@ -239,7 +239,7 @@ graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %b: tensor<3xf32>) -> (t
               ElementsAre("addf", "mulf"));
 }
 
-/// What both read has one value per row of the first group: little beside its rows.
+/// The value that both groups read has one element per row of the first group: little beside its rows.
 TEST(FusionGroups, ReadersOfValuesPerRowStayApart) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -312,7 +312,7 @@ TEST(FusionGroups, LargeGroupsEnd) {
   EXPECT_THAT(sizes, ElementsAre(48, 48, 5));
 }
 
-/// Whether anything outside of `group` reads `member`, itself or through what is repeated, before the group is
+/// Whether anything outside of `group` reads `member`, itself or through repeated operations, before the group is
 /// computed.
 static bool isReadEarly(Operation *member, const FusionGroups::Group &group) {
   return llvm::any_of(member->getUsers(), [&](Operation *user) {

@@ -17,8 +17,8 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
 
-/// What is said of a function of these lines, in which @add(x, y) adds y to x in place and scratch comes last; nothing
-/// where it is right.
+/// The error for a function of these lines, in which @add(x, y) adds y to x in place and scratch comes last; "" where
+/// the function is right.
 static std::string refusalOf(const std::string &body) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
       "graph.state @sum cache : tensor<4xf32> init(#graph.fill<0.0>)\n"
@@ -46,7 +46,7 @@ static const std::string kRead = "%old = graph.read @sum : tensor<4xf32>\n",
 TEST(InPlaceUpdates, CallsChangeWhatNobodyNeeds) {
   EXPECT_EQ(refusalOf(kRead + kCall + kWrite), "");
   EXPECT_EQ(refusalOf(kRead + "graph.write @other, %old : tensor<4xf32>\n" + kCall + kWrite), "");
-  // One call after the other, and what the kernel writes beside is no update.
+  // One call after the other, and the kernel's second result is no update.
   EXPECT_EQ(refusalOf(kRead + "%one, %a = plan.call @add(%x, %old)" + kType + "%new, %b = plan.call @add(%a, %one)" +
                       kType + kWrite + "graph.write @other, %b : tensor<4xf32>\n"),
             "");

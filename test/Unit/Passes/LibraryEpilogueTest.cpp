@@ -190,7 +190,7 @@ void expectNearby(ArrayRef<HostTensor> got, ArrayRef<HostTensor> want) {
   }
 }
 
-/// Compares what the kernel that is selected for the product computes of `inputs`.
+/// Compares the results of the kernel that is selected for the product on `inputs`.
 void checkKernel(ModuleOp module, ArrayRef<HostTensor> inputs, ArrayRef<HostTensor> want) {
   run(module, createSelectKernels());
   for (auto call : bodyOf(module).getOps<plan::CallOp>()) {

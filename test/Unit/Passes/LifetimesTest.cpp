@@ -113,7 +113,7 @@ TEST(Lifetimes, WhereSegmentsTakeTurnsWhatGoesFromOneToAnotherLivesAlways) {
                         segment({launch("k", "%x, %a"), launch("k", "%x, %c")}) +
                         segment({launch("k", "%a, %b"), launch("k", "%b, %y")}) + "}"),
               ElementsAre("a 0..3 crossing", "c 1..1", "b 2..3"));
-  // What is read before it is written comes from the run before.
+  // A buffer that is read before it is written has its value from the run before.
   EXPECT_THAT(lifetimes("plan.program @p timeline [0, 0, 1, 0, 0, 1, 1, 1] {\n" +
                         segment({launch("k", "%a, %y"), launch("k", "%x, %a")}) + segment({launch("k", "%x, %b")}) +
                         "}"),

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kPrograms = 200;
 
-/// A linear layer with a loss behind it, and what a backward pass makes of it, in a random form.
+/// A linear layer with a loss behind it, and the backward pass of both, in a random form.
 struct Program {
   Shape positions;
   int64_t hidden, classes;
@@ -47,7 +47,7 @@ struct Program {
 
   int64_t positionCount() const { return HostTensor(positions).count(); }
 
-  /// Results: the loss, then what else was drawn: logsumexp, gradient of the hidden values, of the weight.
+  /// Results: the loss, then the drawn ones of: logsumexp, gradient of the hidden values, of the weight.
   std::string text() const {
     const int64_t rank = static_cast<int64_t>(positions.size());
     const std::string stat = element == "f64" ? "f64" : "f32";

@@ -8,7 +8,7 @@
 
 //
 // Random programs, interpreted in f64 before and after a random choice of passes with random options. No code is
-// generated: what differs by more than the order of sums was changed by a pass.
+// generated: a pass changed every value that differs by more than the order of sums.
 //
 //===----------------------------------------------------------------------===//
 

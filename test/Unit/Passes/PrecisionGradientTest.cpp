@@ -8,7 +8,7 @@
 
 //
 // Each operation in bf16 and its gradient, executed with every value rounded to its type, against the same operation on
-// the same values in f64. Inputs are bf16 numbers, so that only what the operation and its derivative round counts.
+// the same values in f64. Inputs are bf16 numbers, so that only roundings of the operation and its derivative count.
 //
 //===----------------------------------------------------------------------===//
 

@@ -35,8 +35,8 @@ using namespace bowline::test;
 
 namespace {
 
-/// What is computed in, against f64 over a few dozen operations on values of the order of one. In bf16 16 roundings;
-/// over 1200 programs the largest difference was 0.0087.
+/// An element type and its error against f64, over a few dozen operations on values of the order of one. In bf16 16
+/// roundings; over 1200 programs the largest difference was 0.0087.
 struct Precision {
   const char *dtype;
   double tolerance;
@@ -195,7 +195,7 @@ TEST(RandomPrograms, CompiledAndInterpretedAgree) { checkPrograms(kF32); }
 
 TEST(RandomPrograms, CompiledInBF16AndInterpretedAgree) { checkPrograms(kBF16); }
 
-/// What fresh seeds found. An epilogue took in a pad that adds nothing, which code generation refused.
+/// Failures that fresh seeds found. An epilogue took in a pad that adds nothing, which code generation refused.
 TEST(RandomPrograms, SeedsThatFailedAgreeInBF16) {
   for (uint32_t seed : {1996997743u, 1632962520u})
     checkPrograms(kBF16, Random(seed));

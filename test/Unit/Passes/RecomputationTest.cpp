@@ -1,4 +1,4 @@
-//===- RecomputationTest.cpp - What values are estimated to take
+//===- RecomputationTest.cpp - Estimated sizes of values
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,7 +38,7 @@ static int64_t peakBytesOn(StringRef device) {
   return Recomputation(body, {&body.front()}).keepAll().peakBytes;
 }
 
-// Buffers lie at multiples of what the device asks for, and so do estimates of them.
+// Buffers lie at multiples of the device's alignment, and estimates of their sizes are such multiples, too.
 TEST(Recomputation, ValuesTakeWhatTheDeviceAligns) {
   EXPECT_EQ(peakBytesOn("cpu"), 2 * 64);
   EXPECT_EQ(peakBytesOn("discrete"), 2 * 256);

@@ -24,7 +24,7 @@ namespace {
 constexpr StringLiteral
     kCard(R"(attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>})");
 
-/// Small buffers, whose places are most of what they take.
+/// Small buffers, whose alignment is most of the bytes that they take.
 constexpr StringLiteral kProgram(R"(
   %w = plan.buffer "w" parameter : !plan.buffer<tensor<3xf32>>
   %x = plan.buffer "x" input : !plan.buffer<tensor<5xf32>>

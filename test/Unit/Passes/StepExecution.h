@@ -13,7 +13,7 @@
 
 namespace bowline::test {
 
-/// What becomes of a value between two operations.
+/// How a value is rounded between two operations.
 enum class Rounding {
   None,  ///< f64, as the reference interpreter has it
   ToType ///< rounded to its element type, through f32, as an accumulator in f32 is; inside of operations f64

@@ -29,7 +29,7 @@ class StrategyTest : public testing::Test {
 protected:
   StrategyTest() { context.loadDialect<dist::DistDialect, graph::GraphDialect>(); }
 
-  /// What flags say, in a module of their own.
+  /// The strategy that flags describe, in a module of its own.
   FailureOr<Strategy> read(const StrategyFlags &flags) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     if (failed(addStrategyFlags(*module, flags)))

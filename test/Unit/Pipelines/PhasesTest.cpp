@@ -110,7 +110,7 @@ TEST_F(Phases, APassRunsInThePhaseOfItsStepAlone) {
     if (!isOurs(step) || !tried.insert(step.name.str()).second) continue;
     for (const PhaseInfo& info : allPhases()) {
       if (info.phase == step.phase || info.phase == phaseBefore(step.phase)) continue;
-      // What the phase leaves does not matter: a module that says a wrong phase is refused unseen.
+      // The module's content does not matter: passes refuse a module that says a wrong phase without looking at it.
       OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
       setPhase(*module, info.phase);
       EXPECT_THAT(errorOf(step.create(), *module),
@@ -150,7 +150,7 @@ TEST_F(Phases, AModuleOfProgramsIsNoProgram) {
   std::set<std::string> tried;
   for (const Step& step : allSteps()) {
     if (!isOurs(step) || step.phase < Phase::Local) continue;
-    // As bowline-opt runs it: without what the pipeline puts around it.
+    // As bowline-opt runs it: without the passes that the pipeline puts around it.
     std::string name = argumentOf(step);
     if (!PassInfo::lookup(name) || !tried.insert(name).second) continue;  // bowline-opt cannot generate code
     if (name == "nest-program") continue;                                 // leaves a module of roles as it is

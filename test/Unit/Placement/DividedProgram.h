@@ -41,7 +41,7 @@ class DividedProgram : public SmallPipelines {
     }
   }
 
-  /// What the checker says of `module`; empty where it is content.
+  /// The checker's message on `module`; empty where it has none.
   std::string problemOf(mlir::ModuleOp module) {
     std::string error;
     mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic& diagnostic) {

@@ -67,7 +67,7 @@ class Edits {
 
   void collect(Operation* op, int64_t at) {
     if (!isSeen(op) || !op->getParentOfType<graph::FuncOp>()) return;
-    // Stages get what one of them has, which has it without the sum.
+    // A reduction over stages hands on the value of one stage, which has the value without the sum.
     auto isOverStages = [](dist::AllReduceOp reduce) { return cast<StringAttr>(reduce.getAxes()[0]) == "pp"; };
     if (auto reduce = dyn_cast<dist::AllReduceOp>(op); reduce && !isOverStages(reduce))
       add(at, "no reduction", [](Operation* op) { op->getResult(0).replaceAllUsesWith(op->getOperand(0)); });

@@ -1,4 +1,4 @@
-//===- PlacementTest.cpp - What ranks compute is a part of the whole program
+//===- PlacementTest.cpp - Ranks compute parts of the whole program
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-// What the compiler would generate for the fixture's kernels: a shared object with this interface.
+// The code that the compiler would generate for the fixture's kernels: a shared object with this interface.
 
 #include <cstdint>
 

@@ -161,7 +161,7 @@ TEST(PlanFile, RefusesOtherMajorVersions) {
 TEST(PlanFile, ReadsOlderMinorVersions) {
   fbs::PlanT plan = MakePlan();
   std::vector<uint8_t> bytes = BytesOf(plan);
-  // Of a schema that lacked what was appended since.
+  // A file of an older schema, without the fields that were appended since.
   const_cast<uint8_t*>(PlanIn(bytes).schema_hash()->bytes()->data())[0] ^= 0xff;
   SetVersion(bytes, 3, 0);
   EXPECT_TRUE(LoadedPlan::FromBytes(bytes).ok()) << LoadedPlan::FromBytes(bytes).status();

@@ -1,5 +1,5 @@
-// Rules of what a plan is for: its target, mesh, names and attachments; and what only a file that no compiler wrote
-// has. verify_*_test.cc have the rules of one part of plans each.
+// Rules of a plan's purpose: its target, mesh, names and attachments; and rules that only a file breaks which no
+// compiler wrote. verify_*_test.cc have the rules of one part of plans each.
 
 #include "runtime/plan/verify/semantic_verifier.h"
 
@@ -78,7 +78,7 @@ class VerifyHeader : public ::testing::TestWithParam<Rule> {};
 TEST_P(VerifyHeader, Refuses) { ExpectRefused(MakePlan(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rules, VerifyHeader, ::testing::ValuesIn(kHeaderRules), NameOfRule);
 
-// What the writer cannot express is broken in the bytes.
+// Mistakes that the writer cannot express: these tests change the bytes.
 
 flatbuffers::Table* MutableCommand(const std::vector<uint8_t>& bytes, uint32_t segment, uint32_t command) {
   const auto* table = PlanIn(bytes).programs()->Get(1)->segments()->Get(segment)->commands()->Get(command);

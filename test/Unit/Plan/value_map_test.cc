@@ -12,7 +12,7 @@
 namespace bowline {
 namespace {
 
-// What the reference implementation of XXH3-128 gives for no bytes, so that certificates mean the same everywhere.
+// The digest of no bytes in the reference implementation of XXH3-128, so that certificates mean the same everywhere.
 TEST(Digest, IsXxh3) { EXPECT_EQ(DigestOfBytes({}), (Digest{0x6001c324468d497f, 0x99aa06d3014798d8})); }
 
 TEST(Digest, TellsSequencesApart) {

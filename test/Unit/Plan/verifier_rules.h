@@ -15,7 +15,7 @@ namespace bowline::testing {
 struct Rule {
   const char* name;
   std::function<void(fbs::PlanT&)> breaks;
-  const char* message;  // part of what VerifyPlan says then
+  const char* message;  // part of VerifyPlan's message then
 };
 
 inline std::string NameOfRule(const ::testing::TestParamInfo<Rule>& info) { return info.param.name; }

@@ -1,4 +1,4 @@
-// Rules of entries: their ports, several runs in flight, and those that prepare what depends on weights.
+// Rules of entries: their ports, several runs in flight, and those that prepare values that depend on weights.
 
 #include <gtest/gtest.h>
 

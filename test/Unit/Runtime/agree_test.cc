@@ -10,7 +10,7 @@ namespace {
 using testing::World;
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-// What all ranks get, which has to be the same.
+// The status of all ranks, which must be the same.
 absl::Status Agree(World& world, const std::function<Values(int)>& values_of) {
   const auto results = world.Run([&](int rank) { return AgreeOn(world.all(rank).exchange(), values_of(rank)); });
   for (const absl::Status& status : results) EXPECT_EQ(status, results[0]);

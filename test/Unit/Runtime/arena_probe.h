@@ -13,18 +13,18 @@
 namespace bowline::testing {
 
 // A guarded plan has this many bytes behind the last one that it states, in the arena of each role, which belong to no
-// buffer. So a probe sees what is written behind the plan's own end, which would otherwise be somebody else's memory.
+// buffer. So a probe sees writes behind the plan's own end, which would otherwise hit memory of others.
 inline constexpr uint64_t kGuardBytes = 4096;
 void AddGuards(fbs::PlanT& plan);
 
-// What a session's runs write into its arena, byte by byte: measured in the memory, not read from the plan.
+// The bytes of the arena that a session's runs write: measured in the memory, not read from the plan.
 class ArenaProbe {
  public:
   // Fills all of the arena but constants, which are there already, with `pattern`. Before the first entry runs. 0xff is
-  // NaN in every type of floating-point numbers: whoever reads what nobody wrote makes it seen.
+  // NaN in every type of floating-point numbers: a kernel that reads unwritten bytes makes them visible.
   ArenaProbe(Session& session, uint8_t pattern);
 
-  // By byte of the arena: whether it holds something else than the pattern. Who writes the pattern is not seen.
+  // By byte of the arena: whether it holds something else than the pattern. A write of the pattern itself is not seen.
   std::vector<bool> Written() const;
 
   // The first of these bytes that belongs to no buffer.
@@ -47,11 +47,11 @@ struct ArenaUse {
   std::optional<uint64_t> outside;
 };
 
-// Of two sessions of one plan, which differ in the pattern: no value of a byte is both. `run` runs what is measured.
+// Of two sessions of one plan, which differ in the pattern: no value of a byte is both. `run` runs measured entries.
 ArenaUse MeasureArena(const std::function<std::unique_ptr<Session>()>& open, const std::function<void(Session&)>& run);
 
-// Where that must end: behind the last buffer of the session's role that is no scratch, of which kernels use what they
-// need.
+// The least end of an arena's use: the end of the session's last buffer other than scratch, of which kernels
+// use only as many bytes as they need.
 uint64_t EndOfBuffers(const Session& session);
 
 }  // namespace bowline::testing

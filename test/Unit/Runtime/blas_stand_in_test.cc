@@ -1,4 +1,4 @@
-// The stand-in for cuBLASLt refuses what the library refuses: a test that passes on it says something of a card.
+// The stand-in for cuBLASLt refuses all that the library refuses: a test that passes on it says something of a card.
 
 #include <cublasLt.h>
 #include <cuda.h>

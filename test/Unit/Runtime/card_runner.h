@@ -37,8 +37,8 @@ class CardRunner {
   hal::Device& device() { return *device_; }
 
   // Twice, which must give the same bits. `arguments` are tensors in the host's memory, in the order of the signature.
-  // Each lies between guards, as does scratch of exactly the declared size, all of 0xff: what is written outside, or
-  // into what is only read, is a failure of the test.
+  // Each lies between guards, as does scratch of exactly the declared size, all of 0xff: a write outside, or
+  // into a read-only argument, is a failure of the test.
   void Run(const kernels::Signature& signature, const std::vector<void*>& arguments);
 
  private:

@@ -20,8 +20,8 @@ namespace bowline::testing {
 // Longer than a test takes.
 constexpr std::chrono::nanoseconds kLong = std::chrono::minutes(5);
 
-// All ranks of a run in this process. What a binary tests is what it links: CreateRanks is in loopback_ranks.cc and in
-// gloo_ranks.cc.
+// All ranks of a run in this process. The linked CreateRanks decides which groups a binary tests: loopback_ranks.cc and
+// gloo_ranks.cc define one each.
 struct Ranks {
   std::shared_ptr<void> owner;  // outlives the groups
   std::vector<std::unique_ptr<RankGroup>> groups;
@@ -71,7 +71,7 @@ class World {
     return PointerCommunicator::Create(group(rank), device(rank), name, members, link);
   }
 
-  // Calls body(rank) on a thread for each rank and returns what it returned, or what the stream did after it.
+  // Calls body(rank) on a thread for each rank and returns its status, or the stream's status after it.
   std::vector<absl::Status> Run(const std::function<absl::Status(int)>& body) {
     std::vector<absl::Status> results(streams_.size());
     OnEachRank(size(), [&](int rank) {

@@ -267,7 +267,7 @@ TEST(Communicator, SendsAreReceivedInOrder) {
   for (hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
     constexpr int kRanks = 5, kRounds = 50;
     World world(kRanks, testing::kLong, {}, mode);
-    // Around a ring: rank 0 sends first, the others pass on what they get, plus one.
+    // Around a ring: rank 0 sends first, the others pass on the received values, plus one.
     std::vector<std::vector<int32_t>> values(kRanks, std::vector<int32_t>(3, 0));
     world.RunOk([&](int rank) -> absl::Status {
       const int next = (rank + 1) % kRanks, previous = (rank + kRanks - 1) % kRanks;

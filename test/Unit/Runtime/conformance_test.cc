@@ -1,4 +1,4 @@
-// The contract of runtime/hal, for every driver. What a driver cannot do is declared below with the reason.
+// The contract of runtime/hal, for every driver. Features that a driver lacks are declared below with the reason.
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
   return declarations;
 }
 
-// A test body returns an empty string, or what is wrong: gtest cannot turn a failed EXPECT into a success.
+// A test body returns an empty string, or the error: gtest cannot turn a failed EXPECT into a success.
 #define REQUIRE(condition)                       \
   do {                                           \
     if (!(condition)) return "not: " #condition; \
@@ -178,7 +178,7 @@ std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device, ha
   const hal::DeviceAddress arguments[] = {memory->address()};
   REQUIRE((*stream)->Launch(**kernel, geometry, arguments, 0).ok());
   REQUIRE((*stream)->Synchronize().ok());
-  // Each index once: twice would add two, never would add none. What lies behind stays.
+  // Each index once: twice would add two, never would add none. Elements beyond kCount stay as they are.
   for (size_t i = 0; i < kCount; ++i) values[i] += 1;
   REQUIRE(Floats(*memory, 0, kCount + 1) == values);
   return "";
@@ -244,7 +244,7 @@ std::string TimesOfEventsAreThoseOfTheirPoints(hal::Device& device, hal::StreamM
     REQUIRE((*untimed)->Time().status().code() == absl::StatusCode::kFailedPrecondition);
     const auto first = (*before)->Time(), second = (*after)->Time();
     REQUIRE(first.ok() && second.ok());
-    // A card's clock is set by the host's to within what it takes to ask it: microseconds on an idle host.
+    // A card's clock is set by the host's, up to the time of asking the card: microseconds on an idle host.
     constexpr int64_t kClockNanoseconds = 1'000'000;
     REQUIRE(begin - kClockNanoseconds <= *first && *second <= now() + kClockNanoseconds);
     REQUIRE(*second - *first >= 10'000'000);
@@ -268,7 +268,7 @@ std::string AwaitedPointsAreReachedAndNoMore(hal::Device& device, hal::StreamMod
   REQUIRE((*stream)->Record(**event).ok());
   std::atomic<bool> awaited{false};
   const bool beside = mode == hal::StreamMode::kWorker;
-  // What is behind the point waits for the caller, who would wait for it where calls are commands.
+  // The call behind the event waits for `awaited`. Inline, this thread would wait for that call forever.
   if (beside) REQUIRE((*stream)->Call({&FailWhenSet, &awaited, {}}).ok());
   REQUIRE((*event)->Await().ok());
   REQUIRE(values == std::vector<uint64_t>{1});

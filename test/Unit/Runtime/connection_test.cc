@@ -49,7 +49,7 @@ TEST(ConnectionTest, MessagesComeAsTheyWereSent) {
   }
 }
 
-// What comes without an end must not keep a deadline waiting.
+// A flood of messages without an end must not delay the deadline.
 TEST(ConnectionTest, AFloodOfMessagesDoesNotOutlastTheDeadline) {
   Pair pair = MakePair();
   std::string beats;

@@ -426,7 +426,7 @@ TEST_F(CudaKernels, MatmulWithoutWorkspace) {
   CheckProductWithoutWorkspace(*card_, random, Dense(1, 130, 70, 3000));
 }
 
-// What was measured for a product with workspace is not taken for one without.
+// A measurement for a product with workspace is not taken for a product without workspace.
 TEST_F(CudaKernels, MatmulTunedWithoutWorkspace) {
   const auto tuned = CardRunner::Create({{"tune", "1"}});
   ASSERT_TRUE(tuned.ok()) << tuned.status();

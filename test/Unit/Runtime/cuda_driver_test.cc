@@ -1,4 +1,4 @@
-// What the cuda driver does beyond the contract of devices (conformance_test.cc).
+// Features of the cuda driver beyond the contract of devices (conformance_test.cc).
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCuda(hal::DeviceOptions optio
   return AllDrivers("").CreateDevice("cuda", options);
 }
 
-// The plugin loads on every machine. What it lacks there is one message.
+// The plugin loads on every machine. Without a card or its libraries, the plugin reports one message.
 TEST(CudaDriver, LoadsWithoutACard) {
   const auto device = CreateCuda();
   if (device.ok()) return;

@@ -102,7 +102,7 @@ double SlopeError(double x) {
 // reads a product that was rounded to the type of the result; the driver never rounds a product before its epilogue.
 enum class By : uint8_t { kLibrary, kDriver };
 
-// What a product should be, and how wrong it may be.
+// The expected elements of a product, and bounds of their errors.
 struct Expected {
   Expected(const Problem& p, Types types, const Stored& a, const Stored& b, By by)
       : p(p), a(a.Doubles()), b(b.Doubles()) {

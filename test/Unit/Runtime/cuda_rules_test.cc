@@ -1,4 +1,4 @@
-// What the cuda driver does that needs no card.
+// Rules of the cuda driver that can be tested without a card.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ int64_t At(const ColumnMajor& matrix, int64_t batch, int64_t i, int64_t j) {
   return batch * matrix.batch_stride + (matrix.transposed ? j + i * matrix.leading : i + j * matrix.leading);
 }
 
-// What a library does that is called so. Fails on layouts that cuBLASLt refuses.
+// Computes the products as a library would for these calls. Fails on layouts that cuBLASLt refuses.
 void Execute(const GemmCalls& calls, bool accumulate, const std::vector<double>& a, const std::vector<double>& b,
              std::vector<double>& c) {
   const auto expect_legal = [](const ColumnMajor& matrix, int64_t rows, int64_t columns) {

@@ -1,5 +1,5 @@
-// The stand-in for NVIDIA's driver refuses what the driver refuses while streams are captured, and runs graphs in any
-// order that their edges allow: a test that passes on it says something of a card.
+// The stand-in for NVIDIA's driver refuses the same calls as the driver while streams are captured, and runs graphs in
+// any order that their edges allow: a test that passes on it says something of a card.
 
 #include <cuda.h>
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST_F(StandIn, KnowsWhoseCallsAreHeldAgainstACapture) {
   ASSERT_EQ(Begin(CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
   EXPECT_EQ(allocate_elsewhere(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  // Who did not begin it does not end it.
+  // A thread that did not begin the capture cannot end it.
   ASSERT_EQ(Begin(), CUDA_SUCCESS);
   CUresult ended = CUDA_SUCCESS;
   std::thread([&] {
@@ -162,7 +162,7 @@ TEST_F(StandIn, WantsStreamsThatJoinWhereTheyForked) {
   CUgraph graph = nullptr;
   EXPECT_EQ(cuStreamEndCapture(b_, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
   EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  // Two captures do not become one, and what one recorded is no event for anybody behind it.
+  // Two captures do not become one, and nobody can wait for a captured event after the capture.
   ASSERT_EQ(Begin(), CUDA_SUCCESS);
   ASSERT_EQ(cuEventRecord(fork_, a_), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamBeginCapture(c_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);

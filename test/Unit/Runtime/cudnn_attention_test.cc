@@ -1,5 +1,5 @@
-// Attention by cuDNN, on a card or the stand-in, against the references in f64, and what becomes of it where cuDNN is
-// not there or does not take it.
+// Attention by cuDNN, on a card or the stand-in, against the references in f64, and its replacement where cuDNN is
+// missing or does not take it.
 
 #include <gmock/gmock.h>
 
@@ -90,7 +90,7 @@ TEST_F(CudnnAttention, OfOneQuery) {
   CheckAttention(*card, random_, s, DType::kBF16, {.rounds_heads = true});
 }
 
-// What one way computed in the forward pass is what the other one takes in the backward pass.
+// The logarithms that one way computes in the forward pass are valid inputs of the other way's backward pass.
 TEST_F(CudnnAttention, LogarithmsAreThoseOfOwnKernels) {
   CARD_OR_SKIP(cudnn, {{"attention", "cudnn"}});
   CARD_OR_SKIP(own, {{"attention", "own"}});

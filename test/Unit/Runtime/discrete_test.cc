@@ -1,4 +1,4 @@
-// What the driver `discrete` has beyond the contract of all drivers.
+// Features of the driver `discrete` beyond the contract of all drivers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -194,12 +194,12 @@ TEST_F(Discrete, RefusesOtherSignaturesAndGeometries) {
   }
 }
 
-// The seeds are the same ones in every run, and so is what each of them finds: one in which nothing is late, one in
+// The seeds are the same in every run, and each finds the same: one in which nothing is late, one in
 // which the first stream is, one in which the others are, and so on.
 constexpr int kFewSeeds = 6;
 
-// One stream writes, another copies what it wrote. With the event it is always there; without it some seeds copy before
-// and some after, the same ones in every run.
+// One stream writes, another copies the written value. With the event the value is always there; without it some seeds
+// copy before the write and some after, the same ones in every run.
 TEST(DiscreteOrder, TellsWhereAnEventIsMissing) {
   const auto run = [](int seed, bool waits) {
     const auto device = MakeDevice({{"seed", std::to_string(seed)}});
@@ -226,7 +226,7 @@ TEST(DiscreteOrder, TellsWhereAnEventIsMissing) {
   EXPECT_THAT(seen, AllOf(Contains(0), Contains(0xff)));
 }
 
-// Each of four streams counts up what they share, many times, and notes after each time how far it is. Every 16th time
+// Each of four streams counts up a shared number, many times, and notes after each time its own count. Every 16th time
 // it waits for another stream.
 std::vector<float> OrderOfCommands(int seed) {
   constexpr size_t kStreams = 4, kTimes = 100;
@@ -320,7 +320,7 @@ TEST(DiscreteOrder, CallsStopNoOtherStream) {
   }
 }
 
-// One member, which does something else while others have what it sent already.
+// One member, which does something else while others have already received its data.
 class LateExchange : public hal::Exchange {
  public:
   explicit LateExchange(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}

@@ -88,7 +88,7 @@ TEST(CpuDevice, RefusesInstructionsThatTheProcessorLacks) {
   EXPECT_FALSE((*lower)->CheckTarget(target).ok());
 }
 
-// Generated code of a level uses all that the level has, also what kernels do not.
+// Generated code of a level uses all features of the level, also those that kernels do not use.
 TEST(CpuDevice, NamesTheFeaturesThatALevelNeeds) {
   std::set<std::string> features;
   for (const X86Feature& feature : kX86LevelFeatures) features.insert(feature.name);
@@ -185,7 +185,7 @@ TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   }
   EXPECT_TRUE(found);
 
-  // The code is what it was.
+  // The code is unchanged.
   const auto memory = (*device)->Allocate(4096);
   const auto stream = (*device)->CreateStream();
   ASSERT_TRUE(memory.ok() && stream.ok());

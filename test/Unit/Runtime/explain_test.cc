@@ -1,4 +1,4 @@
-// What ranks are told about who waits for whom.
+// Messages that tell ranks which rank waits for which other rank.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

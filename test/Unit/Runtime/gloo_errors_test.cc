@@ -1,4 +1,4 @@
-// Ranks over TCP that do not do what the others do: the same error on every rank, never a hang.
+// Ranks over TCP that do not issue the same operations: the same error on every rank, never a hang.
 
 #include <atomic>
 #include <chrono>

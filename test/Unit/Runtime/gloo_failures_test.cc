@@ -21,7 +21,7 @@ using testing::WithRank;
 
 std::string TextOf(const Outcome& outcome) { return std::string(outcome.status.message()); }
 
-// Much longer than a test takes, and what is noticed at once must not need.
+// Much longer than a test takes; failures that are noticed at once must not need so long.
 constexpr auto kPatient = std::chrono::minutes(5);
 
 TEST(GlooProcesses, WorkTogether) {

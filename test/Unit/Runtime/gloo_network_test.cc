@@ -21,7 +21,7 @@ using testing::WithRank;
 // Two hosts with a link, 10.77.0.1 and 10.77.0.2.
 class TwoHosts {
  public:
-  // What keeps this machine from it; empty when nothing does.
+  // Creates both hosts. Returns the obstacle on this machine, or "" if there is none.
   std::string Create() {
     for (int& host : hosts_) {
       host = processes_.Fork([](RankProcess& self) -> absl::Status {

@@ -1,4 +1,4 @@
-// Which rank a process is, from what launchers say.
+// Which rank a process is, by the launchers' environment variables.
 
 #include "runtime/comm/control/launch.h"
 

@@ -1,4 +1,4 @@
-// Ranks that do not do what the others do: an error on every rank, never a hang.
+// Ranks that do not issue the same operations: an error on every rank, never a hang.
 
 #include <atomic>
 #include <chrono>

@@ -69,7 +69,7 @@ TEST(Link, OperationsTakeTheTimeOfARing) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
-    // Ranks that wait with the processor do in every round. One that sleeps may be charged for what others do there.
+    // Ranks that wait with the processor use its time in every round. A sleeping rank may be charged for others' work.
     double least = c.seconds;
     for (int round = 0; round < kRounds && least >= c.seconds / 2; ++round) {
       std::atomic<double> processor = 0;
@@ -102,7 +102,7 @@ TEST(Link, TooSlowForTheTimeoutIsAnError) {
   }
 }
 
-// Nobody may free what another still reads: an error elsewhere does not cut short what has all its members.
+// Nobody may free memory that another still reads: an error elsewhere does not cut short operations with all members.
 TEST(Link, WhatHasBegunIsFinishedAlthoughTheGroupBreaks) {
   float values[2] = {1, 2};
   const std::vector<int> pair = {0, 1};
@@ -135,7 +135,7 @@ TEST(Link, WhatHasBegunIsFinishedAlthoughTheGroupBreaks) {
   }
 }
 
-// The command of the first stream, which is what a kernel is to it, ends only when the operation of the other stream
+// The command of the first stream, as if it were a kernel, ends only when the operation of the other stream
 // has; and that begins only when the command has.
 TEST(Link, OverlapsWithComputeOnAnotherStream) {
   constexpr int kRanks = 2;

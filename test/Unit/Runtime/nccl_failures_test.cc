@@ -1,4 +1,4 @@
-// What becomes of ranks whose communicators are NCCL's when something is wrong.
+// Errors of ranks whose communicators are NCCL's.
 
 #include <gmock/gmock.h>
 
@@ -41,7 +41,7 @@ TEST_F(Nccl, RefusesByName) {
   });
 }
 
-// A rank that does not come: the others end in time, and are told who is late for what.
+// A rank that does not come: the others end in time, and are told which rank is late for which operation.
 TEST_F(Nccl, ARankThatDoesNotComeIsNamed) {
   NEEDS_CARDS(2);
   const auto [results, seconds] = RunInVain([&](Rank& rank, std::atomic<int>& ready) -> absl::Status {
@@ -50,7 +50,7 @@ TEST_F(Nccl, ARankThatDoesNotComeIsNamed) {
     ++ready;
     if (rank.rank == 1) {
       while (rank.group->status().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      // What comes later ends at once with the same error.
+      // Later operations end at once with the same error.
       const hal::Piece piece = {rank.at(0), rank.at(0), 8};
       absl::Status late;
       while (late.ok()) {
@@ -84,7 +84,7 @@ TEST_F(Nccl, ARankThatDoesNotComeIsNamed) {
   }
 }
 
-// A rank that gives up ends what the others wait for.
+// A rank that gives up ends the operations for which the others wait.
 TEST_F(Nccl, ARankThatGivesUpEndsTheOthers) {
   NEEDS_CARDS(2);
   const std::vector<absl::Status> results = Run(cards_, [&](Rank& rank) -> absl::Status {
@@ -129,7 +129,7 @@ TEST_F(Nccl, AReplayThatWaitsInVainIsNamed) {
         const absl::Status status = rank.stream->Synchronize();
         EXPECT_EQ(rank.stream->FailedLabel(), std::nullopt);
         EXPECT_FALSE(status.ok());
-        // What comes later ends at once with the same error.
+        // Later replays end at once with the same error.
         EXPECT_EQ(rank.stream->Replay(*recording).code(), status.code());
         return status;
       },
@@ -144,8 +144,8 @@ TEST_F(Nccl, AReplayThatWaitsInVainIsNamed) {
   }
 }
 
-// What NCCL finds by itself. Needs the stand-in, which makes the third operation of member 1 fail: so it is NCCL that
-// moves the data of ranks on different cards where nothing is asked for, too.
+// An error that NCCL finds by itself. Needs the stand-in, which makes the third operation of member 1 fail: so NCCL
+// moves the data of ranks on different cards also where the user asks for no communicators.
 TEST_F(Nccl, AnErrorThatNcclFindsByItselfIsExplained) {
   NEEDS_CARDS(2);
   if (!OnStandIn()) GTEST_SKIP() << "needs the stand-in";
@@ -184,8 +184,8 @@ TEST_F(Nccl, OneThreadAtATimeCalls) {
   });
 }
 
-// Needs the stand-in, whose calls fail, or wait, where they are asked to. What NCCL made before is freed, which the
-// fixture looks at.
+// Needs the stand-in, whose calls fail, or wait, where they are asked to. The fixture checks that
+// objects which NCCL made before the failure are freed.
 class NcclCall : public Nccl {
  protected:
   std::vector<absl::Status> RunWith(const char* fault, const std::function<absl::Status(Rank&)>& body) {
@@ -244,7 +244,7 @@ TEST_F(NcclCall, AnIdIsMadeWhereOneMemberHasNoParent) {
   for (const absl::Status& status : results) EXPECT_FALSE(status.ok());
 }
 
-// Where a library of that name has not what is needed.
+// A library of that name that lacks needed functions.
 using NcclMissing = Nccl;
 
 TEST_F(NcclMissing, IsOneMessageOrTheHost) {

@@ -29,7 +29,7 @@ using Settings = std::map<std::string, std::string>;
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCuda(int rank, Settings settings);
 
-// What a rank of a test has.
+// The objects of a rank of a test.
 struct Rank {
   int rank = 0;
   std::unique_ptr<RankGroup> group;
@@ -57,7 +57,7 @@ constexpr size_t kMemory = size_t{4} << 20;
 class Nccl : public ::testing::Test {
  protected:
   void SetUp() override;
-  // On the stand-in: what tests made of NCCL's is freed.
+  // On the stand-in: checks that objects which tests made of NCCL's are freed.
   void TearDown() override;
 
   // Runs body(rank) on a thread for each rank, with a communicator `all` of all of them. The error of one ends the

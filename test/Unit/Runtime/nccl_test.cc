@@ -1,4 +1,4 @@
-// What NCCL's communicators of the cuda driver compute.
+// Results of NCCL's communicators of the cuda driver.
 
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 constexpr DType kTypes[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI64,
                             DType::kI32, DType::kU16, DType::kI8,   DType::kU8,  DType::kBool};
 
-// Every operation, of every type that it takes, with two pieces, against what its definition says.
+// Every operation, of every type that it takes, with two pieces, against its definition.
 TEST_F(Nccl, OperationsAreThoseOfTheirDefinitions) {
   for (const int ranks : Sizes()) {
     const size_t first = 1 + random_() % 3000, second = random_() % 70;
@@ -211,7 +211,7 @@ TEST_F(Nccl, RanksThatShareACardCopyThroughTheHost) {
   }
 }
 
-// Operations that were recorded are run by each replay, on what is there then, in turns with others.
+// Each replay runs recorded operations on the data then in memory, in turns with others.
 TEST_F(Nccl, RecordedOperationsAreReplayed) {
   constexpr size_t kFirst = 1003, kSecond = 77, kBytes = 4 * (kFirst + kSecond);
   for (const int ranks : Sizes()) {

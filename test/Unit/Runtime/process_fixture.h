@@ -16,7 +16,7 @@
 
 namespace bowline::testing {
 
-// What a rank's process has.
+// The objects of a rank's process.
 struct RankProcess {
   std::unique_ptr<GlooGroup> group;
   std::unique_ptr<hal::Device> device;
@@ -50,7 +50,7 @@ class Processes {
   Processes(const Processes&) = delete;
   ~Processes();
 
-  // Forks one that calls `body` and reports what it returns. Its number is 0, 1, ...
+  // Forks a process that calls `body` and reports its status. Its number is 0, 1, ...
   int Fork(const std::function<absl::Status(RankProcess&)>& body);
   // Waits until it calls Tell; false when it ends before.
   bool HasTold(int process);

@@ -1,4 +1,4 @@
-// What a session may record as a whole.
+// Which commands a session may record as a whole.
 
 #include "runtime/executor/recorder.h"
 

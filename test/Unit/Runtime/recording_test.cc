@@ -57,7 +57,7 @@ class Recordings : public ::testing::Test {
                                                    kWord);
   }
   std::unique_ptr<hal::Event> Event() { return *device_->CreateEvent(); }
-  // `later` waits for what `earlier` has now.
+  // `later` waits for the commands that `earlier` has now.
   absl::Status Order(int earlier, int later, hal::Event& event) {
     BOWLINE_RETURN_IF_ERROR(all_[static_cast<size_t>(earlier)]->Record(event));
     return all_[static_cast<size_t>(later)]->Wait(event);
@@ -91,7 +91,7 @@ TEST_F(Recordings, RunNothingUntilTheyAreReplayed) {
   ASSERT_TRUE(recording.ok()) << recording.status();
   ASSERT_TRUE(all_[0]->Synchronize().ok());
   EXPECT_EQ(Read(), words);
-  // Each replay reads what is there then.
+  // Each replay reads the data then in memory.
   for (int replay = 0; replay < 3; ++replay) {
     words = Random();
     Write(words);
@@ -103,7 +103,7 @@ TEST_F(Recordings, RunNothingUntilTheyAreReplayed) {
 }
 
 // Random copies on all streams, each ordered by events with those that it conflicts with, as the commands of a plan
-// are. A replay leaves what the copies one after another leave.
+// are. A replay leaves the same data as the copies one after another.
 TEST_F(Recordings, KeepTheOrderOfStreamsAndEvents) {
   for (int round = 0; round < 20; ++round) {
     struct Step {
@@ -162,7 +162,7 @@ TEST_F(Recordings, OfWhatNothingOrdersGoEitherWayOnTheStandIn) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
-// What is in the stream before a replay is over when it begins, also when a call of the host is among it.
+// Commands before a replay in its stream end before the replay begins, also when a call of the host is among them.
 TEST_F(Recordings, AreReplayedInTheOrderOfTheirStream) {
   const auto recording = device_->Record(all_, [&]() -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(Copy(1, 2, 1));
@@ -192,7 +192,7 @@ TEST_F(Recordings, AreReplayedInTheOrderOfTheirStream) {
   EXPECT_EQ(calls, 10);
 }
 
-// What cannot be recorded is an error of its command, and leaves streams and events as they were.
+// A command that cannot be recorded returns an error, and streams and events stay as they were.
 TEST_F(Recordings, EndWithTheFirstCommandThatCannotBeRecorded) {
   hal::HostCall call;
   call.run = [](const hal::HostCall&) { return absl::InternalError("nobody should call this"); };
@@ -217,7 +217,7 @@ TEST_F(Recordings, EndWithTheFirstCommandThatCannotBeRecorded) {
     EXPECT_THAT(std::string(recording.status().message()), HasSubstr(message));
     for (hal::Stream* const stream : all_) ASSERT_EQ(stream->Synchronize(), absl::OkStatus());
     EXPECT_EQ(Read(), before) << "something ran";
-    // The same streams record and run what is fine.
+    // The same streams record and run commands without errors.
     const auto event = Event();
     const auto fine = device_->Record(all_, [&]() -> absl::Status {
       BOWLINE_RETURN_IF_ERROR(Copy(0, 1, 0));
@@ -233,7 +233,7 @@ TEST_F(Recordings, EndWithTheFirstCommandThatCannotBeRecorded) {
   }
 }
 
-// Ranks that are threads share a card: what one of them does is no matter of another's recording.
+// Ranks that are threads share a card: commands of one thread do not disturb another's recording.
 TEST_F(Recordings, AreNotDisturbedByOtherThreads) {
   std::atomic<bool> stop{false};
   std::thread other([&] {

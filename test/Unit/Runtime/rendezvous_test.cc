@@ -48,7 +48,7 @@ std::vector<std::string> Garbage(int ranks) {
     std::string bytes(random() % 3000, '\0');
     for (char& c : bytes) c = static_cast<char>(random());
     garbage.push_back(bytes);
-    // A length that is possible, and what it says nonsense.
+    // A length that is possible, and nonsense of that length.
     garbage.push_back(Framed(static_cast<MessageType>(random() % 20), bytes.substr(0, 500)));
   }
   for (int rank : {-1, ranks, 1 << 30, -(1 << 30)}) {
@@ -223,7 +223,7 @@ TEST(Rendezvous, TwoOfOneRankAtAFileAreRefusedAtOnce) {
   std::remove((file + ".go").c_str());
 }
 
-// Two that find no file: what one has written the other replaces.
+// Two processes of rank 0 find no file: one of them replaces the file of the other.
 TEST(Rendezvous, TwoOfRank0AtOnce) {
   GlooOptions options = OptionsAtFile(2, kPatient);
   options.rendezvous_timeout = std::chrono::seconds(8);

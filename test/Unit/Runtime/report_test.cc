@@ -1,4 +1,4 @@
-// What members report of a library that moves their data; of whichever communicators the binary links.
+// Reports of members on a library that moves their data; of whichever communicators the binary links.
 
 #include <chrono>
 #include <string>
@@ -21,7 +21,7 @@ Operation Sum(uint32_t number) {
   return sum;
 }
 
-// Reports what report(rank) does, again and again, until the run broke.
+// Reports as report(rank) does, again and again, until the run broke.
 std::vector<absl::Status> ReportUntilBroken(World& world, const std::function<absl::Status(int)>& report) {
   return world.Run([&](int rank) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -35,7 +35,7 @@ std::vector<absl::Status> ReportUntilBroken(World& world, const std::function<ab
 
 TEST(Report, FindsWhoIsLate) {
   World world(3, std::chrono::seconds(2));
-  // Rank 1 has ended what the others are in the next one of, and begins nothing.
+  // Rank 1 has ended four operations and begins nothing; the others are in the fifth one.
   const auto results = ReportUntilBroken(world, [&](int rank) {
     hal::Exchange& exchange = world.all(rank).exchange();
     return rank == 1 ? exchange.Report({}, 0, 4) : exchange.Report(Sum(4), 12, 5);

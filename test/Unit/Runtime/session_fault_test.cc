@@ -1,4 +1,4 @@
-// Data that a device finds wrong: the run fails with what was wrong, and nothing was read or written beyond its
+// Data that a device finds wrong: the run fails and names the data, and nothing was read or written beyond its
 // arguments.
 
 #include <gmock/gmock.h>
@@ -104,7 +104,7 @@ fbs::PlanT Numbered() {
   return Finished(builder, /*two_runs=*/false);
 }
 
-// Rows of a table by numbers that are a state: what prepares reads them, as an entry of kind Init does. The step adds
+// Rows of a table by numbers that are a state: an entry of kind Init, which prepares values, reads them. The step adds
 // nothing but a lookup of its own, by an input.
 fbs::PlanT Prepared() {
   PlanBuilder builder("prepared", 1, 1);
@@ -324,7 +324,7 @@ TEST_P(Faults, OfNumbersOfRows) {
                   AllOf(HasSubstr("entry 'run.EvalStep', segment 'lookups', command 0, launch of 'check_ids'"),
                         HasSubstr(absl::StrCat("row number ", first - ids.begin(), " is ", *first, ", which"))));
     }
-    // What is wrong counts as the nearest row, and nothing beside the arguments is touched.
+    // A wrong row number counts as the nearest row, and nothing beside the arguments is touched.
     std::vector<float> expected_rows, expected_sums(table.size());
     for (const int32_t row : rows) {
       for (int64_t c = 0; c < kColumns; ++c) {

@@ -112,7 +112,7 @@ void ForEachTensor(const Session& session, const Ports* ports, const std::functi
   }
 }
 
-// What rank and run make of the seed. Sums of small integers are exact, so that an error is a difference.
+// Inputs drawn from the seed, for a rank and a run. Sums of small integers are exact, so that an error is a difference.
 void WriteInputs(Session& session, uint32_t seed, int run) {
   std::mt19937 random(seed + 1000 * static_cast<uint32_t>(run) + session.rank());
   ForEachTensor(session, StepOf(session).inputs(), [&](const TensorRef& tensor) {
@@ -206,7 +206,7 @@ void ExpectTheSameRuns(const fbs::PlanT& plan, const Way& way, int runs) {
   }
 }
 
-// What one stream writes late, others read early: temporaries are those of every run.
+// One stream writes late and the other one reads early: all runs share the temporaries.
 fbs::PlanT TwoStreams() {
   RankPlan plan({{"dp", 1}}, -1);
   plan.Streams({"compute", "beside"});

@@ -194,7 +194,7 @@ TEST(Session, UsesExactlyTheMemoryThatThePlanStates) {
   fbs::PlanT guarded = MakePlan(FixtureImage());
   testing::AddGuards(guarded);
   const testing::ArenaUse use = testing::MeasureArena([&] { return Open(guarded); }, run);
-  // Scratch memory is last, of which kernels use what they need.
+  // Scratch memory is last, of which kernels use as many bytes as they need.
   EXPECT_GE(use.end, testing::EndOfBuffers(*session));
   EXPECT_LE(use.end, session->plan().arena_bytes());
   EXPECT_FALSE(use.outside.has_value()) << *use.outside;

@@ -108,7 +108,7 @@ TEST(Generators, AdvisedSizesAreTaken) {
     }
 }
 
-// A release build makes each in 0.01 s and simulates it in 0.3 s; what is far from linear ends with the test's time
+// A release build makes each in 0.01 s and simulates it in 0.3 s; a generator far from linear exceeds the test's time
 // limit.
 TEST(Generators, LargeSchedulesRun) {
   for (std::string name : publishedSchedules()) {

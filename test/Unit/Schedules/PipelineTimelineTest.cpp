@@ -78,7 +78,7 @@ TEST(PipelineTimeline, EveryTransferIsThereOnceOnBothSides) {
   }
 }
 
-// Computations in the schedule's order; sends after what makes them, receives before what needs them, by as much as
+// Computations in the schedule's order; sends after their producers, receives before their users, by as much as
 // asked for: or else right after another transfer.
 TEST(PipelineTimeline, StepsAreWhereTheyBelong) {
   for (const auto &[name, schedule] : timelineSchedules())
@@ -87,7 +87,7 @@ TEST(PipelineTimeline, StepsAreWhereTheyBelong) {
       PipelineTimeline timeline = makeTimeline(schedule, distance);
       for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
         const std::vector<Action> &actions = schedule.ranks[rank];
-        // The action that needs or makes what is transferred.
+        // The action that needs or makes the transferred value.
         auto userOf = [&](const TimelineStep &transfer) {
           return std::find_if(actions.begin(), actions.end(),
                               [&](const Action &action) {

@@ -1,4 +1,4 @@
-//===- ScheduleChoiceTest.cpp - What users may write for --schedule
+//===- ScheduleChoiceTest.cpp - Values of --schedule
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -37,7 +37,7 @@ private:
 Schedule randomSchedule(RandomSizes &random);
 
 /// Whether the schedule runs to its end: ranks in turns, one action at a time, each output in a set or, between ranks,
-/// in a queue per (sender, receiver, direction) whose front must be what the receiver needs. Slow, and shares no code
+/// in a queue per (sender, receiver, direction) whose front the receiver must need. Slow, and shares no code
 /// with the validator. Every action must be there.
 bool runsByHand(const Schedule &schedule);
 

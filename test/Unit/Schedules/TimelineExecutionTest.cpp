@@ -147,8 +147,8 @@ TEST(TimelineExecution, PrefetchingCostsAtMostItsDistance) {
 }
 
 // With transfers that take no longer than half of a forward the step takes at most 1 % longer than one in which every
-// transfer runs beside computations from the moment when its value is made: that is what queues, rendezvous, slots and
-// one order for all transfers cost. With transfers as long as a forward it is 5 %.
+// transfer runs beside computations from the moment when its value is made: that is the cost of queues, rendezvous,
+// slots and one order for all transfers. With transfers as long as a forward it is 5 %.
 TEST(TimelineExecution, TransfersRunBesideComputations) {
   for (const auto &[name, schedule] : timelineSchedules())
     for (int64_t transfer : kTransfers) {

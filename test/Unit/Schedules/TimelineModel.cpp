@@ -137,7 +137,7 @@ private:
     return true;
   }
 
-  /// Waits as the header of timelines says. What must be there without waiting is expected.
+  /// Waits as the header of timelines says. Expects the values that must be there without waiting.
   bool canCompute(const TimelineStep &step) {
     int stage = step.stage, microbatch = step.microbatch;
     bool forward = step.kind == StepKind::Forward, backward = isBackward(step.kind);

@@ -30,7 +30,7 @@ struct ModelResult {
 
 /// Ranks are threads that issue steps in order and compute where they are; each rank has a queue per name of a channel,
 /// in order; a transfer runs when it is in front of both queues. Whatever a step uses must be there by then, which is
-/// checked with gtest. Without `waitsForSlots` computations write their slots without a look at what is there.
+/// checked with gtest. Without `waitsForSlots` computations write their slots without a look at the slots' values.
 ModelResult executeTimeline(const Placement &placement, const PipelineTimeline &timeline, const StepDuration &duration,
                             bool waitsForSlots = true);
 

@@ -47,7 +47,7 @@ std::optional<size_t> findDependent(const std::vector<Action> &actions, size_t o
   return std::nullopt;
 }
 
-/// Swaps what is done, not which positions overlap: that stays a forward and a backward for what is swapped below.
+/// Swaps the actions, not which positions overlap: an overlap stays a forward and a backward for the swaps below.
 void swapActions(std::vector<Action> &actions, size_t one, size_t other) {
   std::swap(actions[one], actions[other]);
   std::swap(actions[one].overlapsNext, actions[other].overlapsNext);
@@ -163,7 +163,7 @@ TEST(Validator, RefusesActionsDroppedDoubledOrChanged) {
   }
 }
 
-// Any two actions of a rank swapped, a few times: the validator refuses exactly what does not run.
+// Any two actions of a rank swapped, a few times: the validator refuses exactly the schedules that do not run.
 TEST(Validator, AgreesWithRunsByHand) {
   RandomSizes random(4);
   int accepted = 0, refused = 0;

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A request, and what the engine says to it.
+// A request, and the engine's answers to it.
 struct Request {
   explicit Request(std::vector<int32_t> prompt, int64_t max_new_tokens) {
     generation.prompt = std::move(prompt);

@@ -13,7 +13,7 @@
 namespace bowline::serve {
 
 // A model whose next token is a hash of all tokens of a sequence, as it reads them back from a paged cache. As with
-// keys and values, what a token leaves there depends on all that are before it. A wrong table, a write that is lost and
+// keys and values, a token's cell in the cache depends on all tokens before it. A wrong table, a write that is lost and
 // a stale prefix give wrong tokens or an error, and so does a step that breaks its contract.
 class FakePagedModel {
  public:
@@ -103,7 +103,7 @@ class FakePagedModel {
     return absl::OkStatus();
   }
 
-  // The content of what a step writes is lost.
+  // Destroys the cells that a step writes.
   void Spoil(const StepBatch& batch) {
     for (size_t r = 0; r + 1 < batch.rows.size(); ++r) {
       const int32_t rows = batch.rows[r + 1] - batch.rows[r];
@@ -116,7 +116,7 @@ class FakePagedModel {
 
  private:
   static constexpr int32_t kNothing = -1;
-  // What a token leaves in the cache: itself, and a hash of the text up to it.
+  // The cell of a token in the cache: the token, and a hash of the text up to it.
   struct Written {
     int32_t token = kNothing;
     uint64_t text = 0;

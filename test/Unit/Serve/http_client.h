@@ -14,7 +14,7 @@
 
 namespace bowline::serve {
 
-// A connection to a server of this machine, with what goes over it as text.
+// A connection to a server of this machine, with the transferred bytes as text.
 class HttpClient {
  public:
   explicit HttpClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {

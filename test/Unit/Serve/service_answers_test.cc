@@ -1,4 +1,4 @@
-// What a service answers over an engine that has logits: several answers, logarithms, defaults, pages.
+// Answers of a service over an engine that has logits: several answers, logarithms, defaults, pages.
 
 #include <gmock/gmock.h>
 

@@ -63,7 +63,7 @@ public:
   HostTensor input() { return random.integers({mesh.getRankCount(), kSize}, -100, 100); }
 
 private:
-  /// A value, and what its elements do not exceed.
+  /// A value, and the bound of its elements.
   struct Known {
     Value value;
     double bound;
@@ -125,7 +125,7 @@ private:
             x.bound * static_cast<double>(type.getNumElements()));
       return;
     case 6:
-      // What a variable has may exceed what was read before.
+      // A variable's new value may exceed values that were read before.
       written = std::max(written, x.bound);
       if (!isScalar && type.getDimSize(0) == kSize)
         graph::WriteOp::create(b, random.flip() ? "v" : "w", x.value);
@@ -136,7 +136,7 @@ private:
     }
   }
 
-  /// Every rank returns what all ranks have.
+  /// Every rank returns the values of all ranks.
   void returnAll(graph::FuncOp function) {
     SmallVector<Value> results;
     for (const Known &one : known) {

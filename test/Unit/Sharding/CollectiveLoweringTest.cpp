@@ -149,7 +149,7 @@ std::string printed(Operation *op) {
   return text;
 }
 
-/// What is left of dist after lowering.
+/// Whether lowering may leave `op` in the program.
 bool isLowered(Operation *op, dist::MeshOp mesh) {
   if (op->getName().getDialectNamespace() != "dist" || isa<dist::MeshOp>(op))
     return true;

@@ -149,7 +149,7 @@ TEST_F(Layout, WhatIsNoPartOfATensorIsRefused) {
               HasSubstr("has 1 dimensions in its whole, but is of type 'tensor<4x5xf32>'"));
   EXPECT_THAT(problemOf("4611686018427387904", "dist.sharding = #dist.sharding<[{\"dp\"}]>"),
               HasSubstr("is larger than any tensor on all ranks together"));
-  // What the verifier refuses too, where it has run.
+  // Layout::of refuses modules that the verifier refuses too, for callers that did not run the verifier.
   OwningOpRef<ModuleOp> module = parse("8", "");
   EXPECT_THAT(whyNot(*module), HasSubstr("has no tensor type"));
   Operation *param = variable(*module);

@@ -101,7 +101,7 @@ protected:
     return passes.run(module);
   }
 
-  /// What all ranks run.
+  /// The program that all ranks run.
   static ModuleOp roleOf(ModuleOp module) { return *module.getOps<ModuleOp>().begin(); }
 
   /// Collectives by name and function, in the order in which they are issued; without those that recomputation repeats.
@@ -166,14 +166,14 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   std::vector<std::string> selected = collectives(*local);
   llvm::sort(selected);
   EXPECT_EQ(selected, issued);
-  // Bodies of kernels are what they will be after scheduling.
+  // Bodies of kernels are already as they will be after scheduling.
   setPhase(*local, Phase::Schedule);
   PassManager codegen(&context);
   codegen.nest<ModuleOp>().addPass(createGenerateKernelsPass(backendOf(*options.target), options.codegen));
   EXPECT_TRUE(succeeded(codegen.run(*local)));
 }
 
-/// Tiles of any size, also where ranks divide the classes and combine what each tile sums up.
+/// Tiles of any size, also where ranks divide the classes and combine the sums of each tile.
 TEST_P(LocalPipeline, TilesOfTheLossEqualTheWhole) {
   OwningOpRef<ModuleOp> whole = build(/*whole=*/true), local = build(/*whole=*/false);
   ASSERT_TRUE(whole && local);

@@ -121,7 +121,7 @@ private:
   int64_t next = 0;
 };
 
-/// What the ranks compute beside what one rank does.
+/// Compares the results of all ranks with the results of one rank.
 void check(const Chain &chain) {
   SCOPED_TRACE(chain.text);
   OwningOpRef<ModuleOp> whole = parseSourceString<ModuleOp>(chain.text, &context());

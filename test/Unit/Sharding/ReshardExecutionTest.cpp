@@ -9,7 +9,7 @@
 //
 // Random meshes, some with an axis in two parts, random shardings with several axes per dimension in any order and with
 // unreduced axes, random shapes that they need not divide. The program that a reshard becomes runs on all ranks of the
-// reference interpreter; what each rank holds then is compared with its piece of the whole tensor, cut here by
+// reference interpreter; each rank's result is compared with its piece of the whole tensor, cut here by
 // arithmetic on coordinates alone. Elements are integers: sums are exact in any order.
 //
 //===----------------------------------------------------------------------===//
@@ -74,7 +74,7 @@ public:
     for (int64_t rank = random.integer(1, 3); rank > 0; --rank)
       shape.push_back(random.integer(1, 11));
     from = chooseCuts(axes);
-    // What is a sum can stay one or be completed; what is none does not become one.
+    // An axis with partial sums can stay unreduced or be completed; no other axis becomes unreduced.
     std::vector<std::string> free, kept;
     for (const std::string &axis : axes)
       (llvm::is_contained(from.unreduced, axis) && random.integer(0, 2) == 0 ? kept : free).push_back(axis);
@@ -222,7 +222,7 @@ private:
     ASSERT_TRUE(succeeded(verify(module)));
   }
 
-  /// Adds up what the ranks of a group of summands hold, and cuts nothing else.
+  /// Adds up the values of a group of ranks that hold summands, and cuts nothing else.
   void compare(const DistributedInterpreter &ranks, const HostTensor &whole, RankedTensorType local) {
     int64_t count = 1;
     for (int64_t size : axisSizes)

@@ -38,7 +38,7 @@ struct Case {
   bool wholeVocabulary = false; // embedding and head are not cut
   bool bf16 = false;            // casts are there, and round nothing
   ModelSizes sizes = {};
-  /// A parameter, and the shape of what a rank has of it.
+  /// A parameter, and the shape of a rank's part of it.
   const char *parameter = nullptr;
   std::vector<int64_t> local = {};
 };

@@ -1,4 +1,4 @@
-//===- VerifyLocalTest.cpp - What the phases of programs of several ranks refuse
+//===- VerifyLocalTest.cpp - Programs of several ranks that their phases refuse
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ZeroTrainingTest.cpp - What ranks divide trains as what each of them has
+//===- ZeroTrainingTest.cpp - Divided states train as states that every rank has whole
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -164,7 +164,7 @@ protected:
     return test::randomTokens(random, microbatches, batchRanks(c), kSeq, vocabularyOf(c), labels);
   }
 
-  /// Trains and evaluates on one rank and on all, and compares what is returned, variables, and each rank's part of
+  /// Trains and evaluates on one rank and on all, and compares results, variables, and each rank's part of
   /// them.
   void expectEqualsOneRank(const Case &c);
 
@@ -183,8 +183,8 @@ int64_t placeAlong(dist::MeshOp mesh, int64_t rank, StringRef name) {
   return place;
 }
 
-/// What a rank must have of a variable, from the definition: its block of the whole, in the dimensions that are cut,
-/// with zeros behind its end; then its run of that.
+/// The values of a variable that a rank must have, from the definition: the rank's block of the whole, in dimensions
+/// that are cut, with zeros behind its end; of a flat variable, the rank's run of that block.
 std::vector<double> expectedLocal(Operation *variable, HostTensor whole, int64_t rank) {
   dist::MeshOp mesh = dist::MeshOp::of(variable);
   auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
@@ -365,8 +365,8 @@ int64_t sentTensors(ModuleOp module) {
 
 } // namespace
 
-// 2 P, 2 P and 3 P of the paper's table, with the (n-1)/n that it leaves out; and what microbatches add. In bf16 what
-// is only rounded is gathered in half the bytes, and kept as such and in a shard of f32.
+// 2 P, 2 P and 3 P of the paper's table, with the (n-1)/n that it leaves out; and sends of microbatches. In bf16
+// parameters that are only rounded are gathered in half the bytes, and kept as such and in a shard of f32.
 TEST_P(ZeroVolumes, KeepsAndSendsWhatThePaperSays) {
   const Case &c = GetParam();
   OwningOpRef<ModuleOp> module = build(c, 2);

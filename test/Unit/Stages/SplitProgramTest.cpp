@@ -84,7 +84,7 @@ protected:
     return arguments;
   }
 
-  /// What backward passes read of forward passes, and more than one microbatch of it at once.
+  /// States that backward passes read of forward passes, and that hold more than one microbatch at once.
   SmallVector<graph::StateOp> keptForBackward(ModuleOp split) {
     SmallVector<graph::StateOp> stashes;
     for (auto nested : split.getOps<ModuleOp>())
@@ -98,7 +98,7 @@ protected:
     return stashes;
   }
 
-  /// What is wrong with running an entry.
+  /// The error of running an entry.
   std::string messageOf(ModuleOp module, StringRef entry) {
     std::string message;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
@@ -130,7 +130,7 @@ TEST_F(SplitProgram, PassesOnWhatAStageDoesNotUse) {
   }
 }
 
-// With one slot fewer, a later microbatch overwrites what is still needed.
+// With one slot fewer, a later microbatch overwrites a value that is still needed.
 TEST_F(SplitProgram, NeedsAllSlotsOfWhatIsKeptInOrder) {
   OwningOpRef<ModuleOp> whole = buildSkip("1f1b", false);
   Interpreter one(*whole);

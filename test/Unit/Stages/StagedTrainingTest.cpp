@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 //
-// On global tensors transfers are the identity, so that a program in stages must give what the whole program gives: to
-// the last bit where nothing is added in another order. Labels are held against what they mean: each stage has every
-// operand of what it computes, in the phase in which it computes it.
+// On global tensors transfers are the identity, so that a program in stages must give the whole program's results: to
+// the last bit where nothing is added in another order. Labels are compared with their meaning: each stage has every
+// operand of its operations, in the phase in which it computes them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ protected:
   }
 };
 
-/// What is not in a list of stages, of those in another one.
+/// The stages of one list that another list does not have.
 std::vector<int64_t> missing(ArrayRef<int64_t> wanted, ArrayRef<int64_t> present) {
   std::vector<int64_t> result;
   llvm::copy_if(wanted, std::back_inserter(result), [&](int64_t s) { return !llvm::is_contained(present, s); });
@@ -85,7 +85,7 @@ StringRef phaseOf(Operation *op) {
   return phase ? phase.getValue() : "";
 }
 
-/// Values only come from the same phase or an earlier one; what both make themselves needs nothing else.
+/// Values only come from the same phase or an earlier one; values that both phases compute use no others.
 bool mayUse(StringRef user, StringRef used) {
   return used == user || used == StageDialect::kBoth ||
          (user == StageDialect::kBackward && used == StageDialect::kForward);
@@ -160,7 +160,7 @@ TEST_P(StagedTraining, EqualsTheWholeProgram) {
   };
   compareVariables(0);
 
-  // The gradient of a key's bias is zero but for rounding, and Adam divides what is there by as little as eps = 1e-8.
+  // The gradient of a key's bias is zero but for rounding, and Adam divides the error by as little as eps = 1e-8.
   const double tolerance = isExact() ? 0 : isLocal ? 1e-11 : 1e-12, ofParameters = isExact() ? 0 : 1e-9;
   std::mt19937 random(3);
   for (int64_t step = 0; step < 3; ++step) {

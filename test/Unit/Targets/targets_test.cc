@@ -1,4 +1,4 @@
-// What targets say of themselves.
+// Properties that targets state of themselves.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Targets, AreFoundByTheirNames) {
   for (const std::string_view name : names) EXPECT_THAT(std::string(unknown.message()), HasSubstr(std::string(name)));
 }
 
-// What a signature gains is refused by who does not compute it, and left out by nobody.
+// Every target refuses a new attribute of a signature that it does not compute; none ignores it.
 TEST(Targets, RefuseAnAttributeThatNobodyComputes) {
   const Signature fill = {"fill", {{"value", {}, {1}, {}}}, {{Access::kWrite, DType::kF32, {8}}}};
   const Signature scatter = {
@@ -135,8 +135,8 @@ TEST(Targets, Bf16IsPackedWhereEveryProcessorOfTheLevelCan) {
   EXPECT_EQ(packing.elements(70, 200, DType::kI32, "x86-64-v4+avx512bf16"), std::nullopt);
 }
 
-// Code reads elements wherever they lie but in attention, and may write whole cache lines; cards take what their own
-// allocations have.
+// Code reads elements at any address but in attention, and may write whole cache lines; cards take the alignment of
+// their own allocations.
 TEST(Targets, SayWhichAddressesKernelsTake) {
   EXPECT_EQ(Cpu().argument_alignment("matmul", Access::kRead), 0);
   EXPECT_EQ(Cpu().argument_alignment("", Access::kRead), 0);

@@ -1,4 +1,4 @@
-// Templates that would take much, or break what runs them.
+// Templates that would take much time or memory, or break the interpreter.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -189,7 +189,7 @@ TEST(ChatTemplateLimits, TextsAreUtf8) {
   ExpectRefused("{{ v }}", "the variable 'v' holds a value that JSON does not have", {{"v", Json::binary({1, 2})}});
 }
 
-// The first error is the one that is told, whatever is done with what came of it.
+// The first error is reported, whatever the template does with its result.
 TEST(ChatTemplateLimits, ErrorsEndTheEvaluation) {
   ExpectRefused("{{ [1 / 0, missing.x][0].y | join(1) }}", "line 1: division by zero");
   ExpectRefused("{% for a, b in [1, 2] %}{{ a.x.y }}{% endfor %}", "line 1: int has no elements");

@@ -71,7 +71,7 @@ TEST(GgufTokenizerTest, ATextThatHasTheBeginTokenGetsNoOther) {
   EXPECT_THAT(*tokenizer.Encode("ab", PromptOptions(tokenizer, /*rendered=*/false)), ElementsAre(0, 4));
   EXPECT_THAT(*tokenizer.Encode("ab", PromptOptions(tokenizer, /*rendered=*/true)), ElementsAre(4));
   EXPECT_THAT(*tokenizer.Encode("<s>ab"), ElementsAre(0, 0, 4));  // as the reference does
-  // A tokenizer that adds none leaves a text what it has.
+  // A tokenizer that adds no tokens leaves a text as it is.
   std::vector<std::string> keys = BytePairs();
   keys.pop_back();
   const auto plain = Open(keys);

@@ -90,7 +90,7 @@ TEST_P(ReferenceTest, PiecesAreEqual) {
   }
 }
 
-// A stream says what decoding at once says.
+// A stream gives the same text as decoding at once.
 TEST_P(ReferenceTest, StreamsAreWholeCharacters) {
   auto definition = ParseTokenizerJson(File().dump(), "tokenizer.json");
   ASSERT_TRUE(definition.ok()) << definition.status();

@@ -1,4 +1,4 @@
-// tokenizer.json files that are wrong, hostile, or of what is not supported end in a message.
+// tokenizer.json files that are wrong, hostile, or of an unsupported kind end in a message.
 
 #include "runtime/text/tokenizer_json.h"
 

@@ -86,7 +86,7 @@ TEST_F(Restarts, ANewCheckpointStartsTheCountAgain) {
   EXPECT_THAT(err_, AllOf(HasSubstr("restart 1 of 1, from step 10\n"), HasSubstr("restart 1 of 1, from step 40\n")));
 }
 
-// Each failure may save the last step, for that is what a failing run does.
+// Each failure may save the last step, as a failing run does.
 TEST_F(Restarts, AreCountedWhileNoCheckpointIsDue) {
   const std::string train = absl::StrCat("train,save:", directory_.path(), ",exit:3");
   for (const int64_t save_every : {0, 1000}) {

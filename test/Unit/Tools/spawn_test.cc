@@ -1,5 +1,5 @@
 // Ranks that SpawnRanks starts and that end before all have met, or after. This program is the rank too, also for
-// restarts_test.cc: its arguments say what it does.
+// restarts_test.cc: its arguments choose its actions.
 
 #include "runtime/tools/spawn.h"
 

@@ -9,7 +9,7 @@
 
 namespace bowline::testing {
 
-// Calls body(agreement, group) as every rank, and returns what each returned.
+// Calls body(agreement, group) as every rank, and returns the results.
 template <typename Body>
 std::vector<absl::Status> AsRanks(int ranks, Body body, std::chrono::nanoseconds timeout = kLong) {
   World world(ranks, timeout);

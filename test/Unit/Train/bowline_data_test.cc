@@ -151,7 +151,7 @@ TEST_F(BowlineDataTest, AReaderThatClosesEarlyIsNoError) {
   EXPECT_EQ(Run("info $D/d.bin; echo $? >&2; " + reader, "mkfifo $D/gone; { read gone < $D/gone;").output, "0\n");
 }
 
-// The signal comes when all is read but what a pipe holds, and before the end of the text.
+// The signal comes when all but the content of a pipe is read, and before the end of the text.
 TEST_F(BowlineDataTest, AnInterruptLeavesNoHalfFile) {
   const Outcome outcome =
       Run("tokenize - --tokenizer bytes -o $D/d.bin < $D/text & "

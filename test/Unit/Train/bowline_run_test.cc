@@ -51,7 +51,7 @@ TEST_F(BowlineRunTest, TrainsWithMetricsEvaluationAndCheckpoints) {
   EXPECT_THAT(order, ElementsAre("t1", "t2", "e2", "t3", "t4", "e4", "t5"));
   EXPECT_THAT(saves, ElementsAre("2", "4", "5"));
 
-  // What was saved can be evaluated, generated from and trained further.
+  // Saved states can be evaluated, generated from and trained further.
   const Outcome evaluation = Run("$D/x.plan --eval-data $D/d.bin --weights $D/s/step-00000004 --metrics $D/e");
   EXPECT_EQ(evaluation.exit_code, 0) << evaluation.output;
   EXPECT_THAT(evaluation.output, HasSubstr("over 300 tokens"));
@@ -269,7 +269,7 @@ TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
                                     Not(HasSubstr("learning rate"))));
 }
 
-// Whoever waits for all of these tokens waits for days.
+// A run that generated all of these tokens would take days.
 TEST_F(BowlineRunTest, GenerationEndsQuietlyWhenNobodyReadsOn) {
   ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
   const Outcome outcome =

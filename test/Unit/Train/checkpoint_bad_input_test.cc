@@ -202,7 +202,7 @@ TEST_F(CheckpointBadInputTest, FilesAreDamagedOrMissing) {
   EXPECT_THAT(LoadError(model_.Tensors()), HasSubstr("optimizer.safetensors': No such file"));
 }
 
-// A process with a file size limit meets what a full disk does.
+// A process with a file size limit fails as on a full disk.
 TEST_F(CheckpointBadInputTest, AFullDiskWhileSavingLeavesTheOldCheckpoint) {
   const auto save = [&](int64_t step) {
     std::signal(SIGXFSZ, SIG_IGN);

@@ -57,7 +57,7 @@ void KillManyTimes(StepOf step_of) {
     ASSERT_EQ(loaded, expected) << "the checkpoint mixes two saves";
     last = n;
   }
-  // The next save clears away what the killed ones left.
+  // The next save clears away the files that the killed processes left.
   model.Fill(last + 1);
   ASSERT_TRUE(
       SaveCheckpoint(directory.path(), {.step = step_of(last + 1), .next_draw = last + 1}, model.Tensors(), "{}").ok());

@@ -99,8 +99,8 @@ TEST(CheckpointSaverTest, StepsWaitWhereACopyDoesNotFit) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("steps wait for saves to end: a copy of the states does not fit")));
 }
 
-// What the first copy took is missing from then on, and is there for the second one; the third finds that others took
-// the rest.
+// The first copy takes memory, and the second copy reuses it; the third copy finds that other processes took the free
+// memory.
 TEST(CheckpointSaverTest, TheMemoryOfACopyIsKeptWhileThereIsEnough) {
   const TempDirectory directory;
   std::vector<std::string> notes;
@@ -309,7 +309,7 @@ TEST_F(SaveDirectoryTest, IsTakenBackUnlessTheRunBegins) {
   EXPECT_THAT(notes_, IsEmpty());
 }
 
-// A second run may not enter what the first one makes again.
+// A second run may not enter a directory that the first one makes again.
 TEST_F(SaveDirectoryTest, IsLockedAgainWhereSomebodyDeletedIt) {
   const std::string path = directory_ / "s";
   const auto note = [this](absl::string_view text) { notes_.emplace_back(text); };

@@ -149,7 +149,7 @@ TEST(CheckpointTest, SavingAStepAgainReplacesIt) {
   EXPECT_THAT(directory.List(), ElementsAre("latest", "step-00000005"));
 }
 
-// What a file system without RENAME_EXCHANGE holds when a save of the same step dies between its two renames.
+// The directory that remains without RENAME_EXCHANGE when a save of the same step dies between its two renames.
 TEST(CheckpointTest, ACheckpointSetAsideIsFound) {
   const TempDirectory directory;
   TestModel model;

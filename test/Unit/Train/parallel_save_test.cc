@@ -1,4 +1,4 @@
-// What the ranks of a run decide together, and checkpoints that they save together.
+// Decisions that the ranks of a run take together, and checkpoints that they save together.
 
 #include "runtime/train/checkpoint/parallel_save.h"
 
@@ -153,7 +153,7 @@ TEST(ParallelSaveTest, ACheckpointThatDoesNotBecomeTheLatestIsNotCalledUnsaved) 
   }
 }
 
-// Ranks with disks of their own: only rank 0 finds what it made.
+// Ranks with disks of their own: only rank 0 finds the directory that it made.
 TEST(ParallelSaveTest, RanksThatDoNotShareADirectoryAreTold) {
   TestModel model;
   const std::vector<CheckpointTensor> tensors = model.Tensors();

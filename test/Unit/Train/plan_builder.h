@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// What kinds of states are for.
+// Flags of parameters, their mirrors and counters of steps.
 inline const fbs::StateFlag kParameterFlags = fbs::StateFlag::Trained | fbs::StateFlag::Saved | fbs::StateFlag::Weight;
 inline const fbs::StateFlag kMirrorFlags = fbs::StateFlag::Trained | fbs::StateFlag::Weight | fbs::StateFlag::Mirror;
 inline const fbs::StateFlag kStepFlags = fbs::StateFlag::Saved | fbs::StateFlag::Step;

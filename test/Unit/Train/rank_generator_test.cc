@@ -32,7 +32,7 @@ std::unique_ptr<Session> RandomSession(uint32_t seed) {
   return session;
 }
 
-// What each rank wrote. Ranks have other parameters, as if each had logits of its own. `write` is called by rank 0.
+// The texts that ranks wrote. Ranks have other parameters, as if each had logits of its own. Rank 0 calls `written`.
 std::vector<std::string> Texts(
     const std::vector<std::unique_ptr<Session>>& sessions, const std::vector<std::unique_ptr<std::atomic<bool>>>& stops,
     int64_t tokens, const std::function<void(size_t)>& written = [](size_t) {}) {

@@ -95,7 +95,7 @@ class RankStatesTest : public ::testing::Test {
     for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
   }
 
-  // What e and its mirror are; `o` and the counter are as they should be.
+  // Writes the expected values of e, its mirror, `o` and the counter.
   static void Fill(Session& session) {
     const std::vector<float> e = ValuesFrom(0, 15), o = ValuesFrom(100, 4);
     if (session.role() == 0) {

@@ -48,7 +48,7 @@ class RunFixture : public ::testing::Test {
     return lines;
   }
 
-  // The same without what depends on the clock, as when a save in the background is done.
+  // The same without values that depend on the clock, as when a save in the background is done.
   std::vector<nlohmann::json> TimelessMetrics(const std::string& name) const {
     std::vector<nlohmann::json> lines;
     for (nlohmann::json& line : Metrics(name)) {

@@ -275,7 +275,7 @@ TEST(SamplerTest, ABlendHasItsSharesAndEachFileItsOwnOrder) {
   }
 }
 
-// A run that goes on at any draw, in batches of any size, reads what one from the start reads.
+// A run that resumes at any draw, in batches of any size, reads the same tokens as a run from the start.
 TEST(SamplerTest, ABlendGoesOnAtAnyDraw) {
   const auto group = GroupOf({{21, 0.7}, {7, 0.2}, {41, 0.1}});
   const auto sampler = Sampler::Create(group.get(), 2, DataOrder::kShuffle, 3);

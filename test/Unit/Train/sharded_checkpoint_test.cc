@@ -28,7 +28,7 @@ struct Whole {
   std::vector<float> values;
 };
 
-// What the ranks of a mesh have in memory.
+// The memory of the ranks of a mesh.
 class Ranks {
  public:
   Ranks(RankMesh mesh, std::vector<Whole> tensors) : mesh_(std::move(mesh)), wholes_(std::move(tensors)) {
@@ -218,7 +218,7 @@ TEST(ShardedCheckpointTest, ExportsWhatOneRankWouldHaveSaved) {
         EXPECT_EQ(ReadWholeFile(output + "/" + file), is_there ? expected : "") << file;
       }
     }
-    // What is there already is not overwritten.
+    // An export does not overwrite files in the folder.
     const absl::Status again = ExportCheckpoint(*checkpoint, out, false);
     EXPECT_EQ(ExitCode(again), 1);
     EXPECT_THAT(std::string(again.message()), HasSubstr("exists and is not empty"));

@@ -65,7 +65,7 @@ int64_t SizeOf(const RankMesh& mesh, const std::vector<uint32_t>& axes) {
   return size;
 }
 
-// What a rank has in memory.
+// The memory of a rank.
 std::vector<int64_t> MemoryOf(const Example& e, int64_t rank) {
   Array part = {e.sharding.view.empty() ? e.shape : e.sharding.view, {}};
   part.data.resize(static_cast<size_t>(Product(part.shape)));

@@ -1,4 +1,4 @@
-// The order of steps, saves and evaluations, and what is left when one of them fails.
+// The order of steps, saves and evaluations, and the files that remain when one of them fails.
 
 #include "runtime/train/train_loop.h"
 
@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Notes what the loop reports.
+// Records the reports of the loop.
 struct Events : TrainObserver {
   std::vector<std::string> list;
   std::atomic<bool> stop{false};
@@ -105,7 +105,7 @@ TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
   }
 }
 
-// Each fails after step 2, and what is not saved by then is saved before the error ends the run.
+// Each fails after step 2, and steps that are not saved by then are saved before the error ends the run.
 TEST(TrainLoopTest, WhatFailsBesideTheStepsCostsNone) {
   const ToyShape shape;
   const ToyData data(97, shape.vocabulary, 1);

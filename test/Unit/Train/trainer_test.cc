@@ -111,7 +111,7 @@ TEST(TrainerTest, WritesAheadWhereRunsOverlap) {
       if (step == 6) {
         const auto checkpoint = Checkpoint::Open(directory.path());
         ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-        ASSERT_EQ(ahead->Step().status(), absl::OkStatus());  // what was written ahead of it is of no use then
+        ASSERT_EQ(ahead->Step().status(), absl::OkStatus());  // inputs that were written ahead of it are of no use then
         ASSERT_EQ(ahead->Resume(*checkpoint), absl::OkStatus());
       }
       const absl::StatusOr<StepResult> result = ahead->Step();

@@ -239,10 +239,10 @@ TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
       // Scalings that scale nothing.
       {R"({"rope_scaling": null})", R"({"rope_scaling": {"rope_type": "default", "factor": 1.0}})", {}},
       {R"({})", R"({"rope_parameters": {"type": "linear", "factor": 1, "beta_fast": null}})", {}},
-      // No family has it: what a plan names is compared.
+      // A key that no family has: it is compared if the plan names it.
       {R"({"logit_cap": 30})", R"({"logit_cap": 50})", {"\"logit_cap\" is 50, but 30 in the plan"}},
       {R"({"logit_cap": null})", R"({"logit_cap": 50})", {}},
-      // What an absent key means is compared.
+      // An absent key counts as its default in comparisons.
       {R"({})", R"({"rms_norm_eps": 1e-06})", {}},
       {R"({"rms_norm_eps": 1e-06})", R"({"rms_norm_eps": null})", {}},
       {R"({})", R"({"rms_norm_eps": 0.5})", {"\"rms_norm_eps\" is 0.5, but 1e-06 in the plan"}},
