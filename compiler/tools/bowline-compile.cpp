@@ -117,7 +117,7 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
   app.add_flag("--sequence-parallel", s.sequenceParallel,
                "Shard what lies between projections along the sequence, over tp");
   app.add_option("--zero", s.zero,
-                 "What ranks with the same parameters share: 1 optimizer state, 2 gradients, 3 parameters [0]")
+                 "States that ranks with the same parameters divide: 1 optimizer state, 2 gradients, 3 parameters [0]")
       ->check(CLI::Range(0, 3));
   app.add_option("--zero-axis", s.zeroAxis, "Axis of --zero; default: that of the batch")->check(isGiven);
   app.add_option("--prefetch", s.prefetch,
@@ -166,13 +166,14 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("MODEL", o.model, "A Hugging Face directory, a .gguf file, or a .mlir file in the graph dialect")
       ->required();
   app.add_option("-o,--output", line.output, "The plan file; or, with --compile-to, the IR ('-': standard output)");
-  app.add_option("--mode", line.mode, "What the plan does")->check(CLI::IsMember(modeNames()))->capture_default_str();
+  app.add_option("--mode", line.mode, "Purpose of the plan")->check(CLI::IsMember(modeNames()))->capture_default_str();
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches")->check(isWholeNumber);
   app.add_option("--seq", o.seq, "Positions per sequence")->check(isWholeNumber);
-  app.add_option("--dtype", o.dtype,
-                 "What is computed in; types of 16 bits accumulate, and keep statistics and what they train, in f32; "
-                 "--mode train takes " +
-                     NamesOf(&IsTrainedIn))
+  app.add_option(
+         "--dtype", o.dtype,
+         "Type of the computation; types of 16 bits accumulate, and keep statistics and what they train, in f32; "
+         "--mode train takes " +
+             NamesOf(&IsTrainedIn))
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
   app.add_option(

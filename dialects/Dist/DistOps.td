@@ -63,13 +63,13 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 def Dist_Collective : OpInterface<"Collective"> {
   let cppNamespace = "::bowline::dist";
   let description = [{
-    What the ranks of a group do with their tensors. Passes and interpreters ask this, and what the kind is defined as
-    (kernels/registry/collectives.h), but where they are about one operation alone.
+    The exchange that the ranks of a group make of their tensors. Passes and interpreters ask this interface, and the
+    definition of the kind (kernels/registry/collectives.h); only code about one operation names the operation.
   }];
   let methods = [
     InterfaceMethod<"The ranks that differ only in these axes form a group.", "::mlir::ArrayAttr", "getGroupAxes", (ins),
                     [{ return $_op.getAxes(); }]>,
-    InterfaceMethod<"What a communicator does, for each operand and its result.", "::bowline::dist::CollectiveForm",
+    InterfaceMethod<"The operation of the communicator, for each operand and its result.", "::bowline::dist::CollectiveForm",
                     "getForm">];
 }
 

@@ -64,7 +64,7 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
 class Dist_StrategyLine<string name> : Dist_Op<name, [HasParent<"StrategyOp">, Dist_NoFurtherAttributes]>;
 
 //===----------------------------------------------------------------------===//
-// Who computes what
+// The division of the computation
 //===----------------------------------------------------------------------===//
 
 def Dist_BatchOp : Dist_StrategyLine<"batch"> {
@@ -105,7 +105,7 @@ def Dist_ShardOp : Dist_StrategyLine<"shard"> {
 }
 
 def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
-  let summary = "What the ranks of an axis divide among themselves instead of keeping copies";
+  let summary = "States that the ranks of an axis divide among themselves instead of keeping copies";
   let description = [{
     Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). The axis is
     one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,

@@ -83,7 +83,7 @@ def Graph_GeluKind : Graph_Enum<"GeluKind", "which formula of GELU", [
     I32EnumAttrCase<"Tanh", 1, "tanh">]>;
 
 def Graph_RoleAttr : Graph_Attr<"Role", "role"> {
-  let summary = "What a parameter is to the layer that it is in, for those who divide layers among ranks";
+  let summary = "The role of a parameter in its layer, by which ranks divide the layer";
   let description = [{
     | role | what it is |
     |---|---|

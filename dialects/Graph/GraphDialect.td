@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 def Graph_Dialect : Dialect {
   let name = "graph";
   let cppNamespace = "::bowline::graph";
-  let summary = "What is computed: operations on global tensors, no devices in sight";
+  let summary = "The computation: operations on global tensors, without devices";
   let description = [{
     A model and its training step on global tensors. Elementwise arithmetic is upstream `arith` and `math` on tensors;
     this dialect adds what those lack. Parameters and persistent state are symbols that functions read and write.

@@ -3,7 +3,7 @@
 
 include "mlir/IR/OpBase.td"
 
-// What operations say about themselves. Passes ask these and never an operation's name. The defaults of each model are
+// Properties of operations. Passes ask these interfaces and never an operation's name. The defaults of each model are
 // right for every operation, if not the best answer; an operation names each model in its traits, so that nobody takes
 // its defaults without knowing.
 
@@ -56,7 +56,7 @@ def Graph_Interpretable : Graph_Interface<"Interpretable"> {
 }
 
 def Graph_CostModel : Graph_Interface<"CostModel"> {
-  let description = "What an operation costs, as a function of its types only.";
+  let description = "The cost of an operation, as a function of its types only.";
   let methods = [
     InterfaceMethod<
     "Floating-point operations of one execution; a multiply-add counts two, a transcendental function one.",
@@ -65,7 +65,7 @@ def Graph_CostModel : Graph_Interface<"CostModel"> {
     (ins "unsigned":$operand), "", "return ::bowline::graph::byteCount($_op->getOperand(operand).getType());">,
     InterfaceMethod<"Least traffic of one execution in bytes.", "double", "bytes", (ins), "",
     "return ::bowline::graph::bytesTouched($_op);">,
-    InterfaceMethod<"What computing the results a second time costs beside keeping them.",
+    InterfaceMethod<"The cost of computing the results a second time, beside that of keeping them.",
     "::bowline::graph::RepeatCost", "repeatCost", (ins), "", "return ::bowline::graph::repeatCostByTraits($_op);">];
 }
 
@@ -85,8 +85,8 @@ def Graph_Factored : Graph_Interface<"Factored"> {
 
 def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
   let description = [{
-    What a rank computes for its shard, beyond what the factor rule says. By default that is the same operation on
-    local types.
+    The computation of a rank for its shard, where the factor rule does not say it all. By default the rank computes
+    the same operation on local types.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -119,8 +119,8 @@ def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
 
 def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
   let description = [{
-    What an operation does to dimensions that have grown by padding. By default it cannot combine elements along them,
-    and nothing is known about the padding of its results unless it is elementwise.
+    The effect of an operation on dimensions that padding has made longer. By default it cannot combine elements along
+    them, and nothing is known about the padding of its results unless it is elementwise.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -149,9 +149,9 @@ def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
 //===----------------------------------------------------------------------===//
 
 def Graph_PrecisionModel : Graph_Interface<"PrecisionModel"> {
-  let description = "What becomes of an operation in a program that computes in a narrower type than f32.";
+  let description = "The form of an operation in a program that computes in a narrower type than f32.";
   let methods = [
-    InterfaceMethod<"What it does about precision.", "::bowline::graph::Precision", "precision", (ins), "",
+    InterfaceMethod<"The types that it computes in.", "::bowline::graph::Precision", "precision", (ins), "",
     "return ::bowline::graph::precisionByTraits($_op);">,
     InterfaceMethod<"Whether an operand has f32 whatever the others have.",
     "bool", "isWideOperand", (ins "unsigned":$operand), "", "return false;">,
@@ -190,13 +190,13 @@ def Graph_KernelModel : Graph_Interface<"KernelModel"> {
   let methods = [
     StaticInterfaceMethod<"The name of the kernel.", "::llvm::StringRef", "kernelName">,
     InterfaceMethod<[{
-      Whether the kernel can compute it as it is. What still has none after prepareForKernel stays an operation: a
-      constant that the plan stores.
+      Whether the kernel can compute it as it is. An operation that still has no kernel after prepareForKernel stays: it
+      is a constant that the plan stores.
     }],
     "bool", "hasKernel", (ins), "", "return true;">,
     InterfaceMethod<"Changes the operation, or puts another in its place, so that the kernel can compute it.",
     "void", "prepareForKernel", (ins "::mlir::OpBuilder &":$builder), "", "return;">,
-    InterfaceMethod<"What the kernel is specialised on; with an epilogue, that decides where results go.",
+    InterfaceMethod<"The attributes that specialise the kernel; with an epilogue, the epilogue decides where results go.",
     "::mlir::DictionaryAttr", "kernelConfig", (ins "bool":$hasEpilogue)>,
     InterfaceMethod<[{
       How many of the first dimensions of the only result are rows of the matrix that the kernel hands to an epilogue,
@@ -265,7 +265,7 @@ def Graph_Variable : OpInterface<"Variable"> {
     InterfaceMethod<"The initial value: `#graph.normal` or `#graph.fill`.", "::mlir::Attribute", "getInit">,
     InterfaceMethod<"The name of the tensor in files.", "::llvm::StringRef", "getFileKey">,
     InterfaceMethod<"Whether it keeps its value when an entry has run.", "bool", "isPersistent">,
-    InterfaceMethod<"What a persistent tensor is for; none for all others.", "::bowline::StateFlags", "getFlags">,
+    InterfaceMethod<"The purposes of a persistent tensor; none for all others.", "::bowline::StateFlags", "getFlags">,
     InterfaceMethod<"The parameter that it mirrors, or whose gradient or optimizer state it is; null: none.",
                     "::mlir::FlatSymbolRefAttr", "getOwnerAttr">];
   let extraSharedClassDeclaration = [{

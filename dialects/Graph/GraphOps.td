@@ -83,7 +83,7 @@ def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, 
 }
 
 def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "What a caller of the plan may run: functions in order, each repeated";
+  let summary = "A program that a caller of the plan may run: functions in order, each repeated";
   let description = [{
     The `kind` says what it does for those who run the plan, who find it by this; without one, they ask for it by name.
     Serving steps and embeddings have a `bucket`, the number of tokens that they compute, and there may be one entry for
@@ -139,8 +139,8 @@ def Graph_ParamOp : Graph_Op<"param", [
     means nothing to them.
 
     A mirror always equals the parameter that it names, rounded where its own type is narrower: it has the same key and
-    starts equal, and whoever updates the other writes it too. Whoever loads weights reads the tensor once more, whoever
-    saves leaves the mirror out. The program of one rank may have a mirror without what it mirrors.
+    starts equal, and each update of the parameter writes the mirror too. A loader of weights reads the tensor once more,
+    and a save leaves the mirror out. The program of one rank may have a mirror without its parameter.
 
     ```mlir
     graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight") role(column) layer(0)

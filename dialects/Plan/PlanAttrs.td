@@ -65,7 +65,7 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
 }
 
 def Plan_SequencesAttr : Plan_Attr<"Sequences", "sequences"> {
-  let summary = "What callers promise of inputs that say where sequences and their blocks are";
+  let summary = "The promise of callers about inputs that say where sequences and their blocks are";
   let description = [{
     Names of three inputs, which have elements of i32: `rows` [R + 1], `lengths` [R] and `blocks` [R, M], of a step of at
     most `tokens` rows over caches of `block_count` blocks for `block_tokens` tokens each. The promise is in

@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 def Plan_Dialect : Dialect {
   let name = "plan";
   let cppNamespace = "::bowline::plan";
-  let summary = "What a rank executes: commands on arena ranges, a one-to-one image of the plan file";
+  let summary = "The commands that a rank executes on ranges of arenas: a one-to-one image of the plan file";
   let description = [{
     A module of modules in this dialect is a plan. Each inner module is a role, what ranks execute: buffers at arena offsets,
     kernels, programs of segments of commands, and entries that a caller may run. `bowline-translate` turns it into a plan

@@ -248,7 +248,7 @@ def Plan_CallOp : Plan_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 //===----------------------------------------------------------------------===//
 
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
-  let summary = "What all ranks of one role execute for one entry";
+  let summary = "The commands that all ranks of one role execute for one entry";
   let description = [{
     Segments of commands, and the order in which they are issued: `timeline` holds pairs (segment, slot). The first
     stream is the one that computes.
@@ -335,7 +335,7 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
     that is `by` places before it on a ring of the group. Chunks lie one after another in memory.
 
     `by` is the parameter that some kinds have: the reduction of `all_reduce` and `reduce_scatter`, `sum` where there is
-    none, and the shift of `permute`, from 1 to the group's size less one. What kinds are is defined in `kernels/registry/collectives.h`.
+    none, and the shift of `permute`, from 1 to the group's size less one. `kernels/registry/collectives.h` defines the kinds.
 
     ```mlir
     plan.collective all_gather @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<8xf32>>)
@@ -398,7 +398,7 @@ def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event, DefaultValuedAttr<
 }
 
 def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "What a caller may run: a program and its named inputs and outputs";
+  let summary = "An entry that a caller may run: a program and its named inputs and outputs";
   let description = [{
     The `kind` says what it does, and with which promises; the `bucket` of a step of serving or an embedding, how many
     tokens it computes. An input whose limit is not zero takes integers in [0, limit), or f32 in [0, limit].

@@ -1,13 +1,13 @@
 #ifndef BOWLINE_DIALECTS_PROGRAM_PROGRAMENUMS_TD
 #define BOWLINE_DIALECTS_PROGRAM_PROGRAMENUMS_TD
 
-// What a program says about itself to those who run it, whichever dialect it is in. Names and values are those of
+// Properties of a program in any dialect that the runtime needs to run it. Names and values are those of
 // runtime/plan/plan.fbs, as compiler/Emit asserts and test/Unit/Emit compares.
 
 include "mlir/IR/EnumAttr.td"
 
-// What a persistent tensor is for. A kind of tensor is a set of flags; whoever handles tensors asks for the flag that
-// matters to it.
+// The purposes of a persistent tensor. A kind of tensor is a set of flags; code that handles tensors asks for the flag
+// that matters to it.
 def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor is for", [
     I32BitEnumAttrCaseNone<"None", "none">,
     // A training step computes the tensor's gradient and updates the tensor.
@@ -31,7 +31,7 @@ def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor 
   let separator = "|";
 }
 
-// What an entry does for those who run a plan; they find it by this. Its name is for people.
+// The purpose of an entry, by which the runtime finds it. The name of an entry is for people.
 def Program_EntryKind : I32EnumAttr<"EntryKind", "what an entry does", [
     // None of the kinds below: callers look it up by its name.
     I32EnumAttrCase<"Custom", 0, "custom">,

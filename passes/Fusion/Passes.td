@@ -33,8 +33,8 @@ def AlignProducts : PhasePass<"align-products", "Fuse"> {
     the result has more is left out. Zeros and slices become part of the kernels that write and read the matrices.
   }];
   let options = [
-    Option<"rowBytes", "row-bytes", "int64_t", "16", "What the bytes of a row are a multiple of afterwards">,
-    Option<"multiple", "multiple", "int64_t", "64", "What a dimension that grows is a multiple of afterwards">,
+    Option<"rowBytes", "row-bytes", "int64_t", "16", "Number of which the bytes of a row become a multiple">,
+    Option<"multiple", "multiple", "int64_t", "64", "Number of which a dimension that grows becomes a multiple">,
     Option<"minSize", "min-size", "int64_t", "256", "Smaller dimensions stay as they are">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
@@ -141,7 +141,7 @@ def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
   let description = [{
     Contractions, attention, indexing, fills and random numbers become calls of registered kernels; a `graph.fusion`
     becomes a call of a generated kernel whose body is kept for code generation. Equal kernels are declared once, however
-    many layers call them. What remains of graph are reads, writes and reshapes.
+    many layers call them. Of the dialect graph, reads, writes and reshapes remain.
 
     A contraction whose dimensions cannot be expressed by strides is preceded by a transpose. With `split-f32`, those of
     f32 say that six products of bf16 may take their place.
@@ -159,8 +159,8 @@ def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
 def EarlyWrites : PhasePass<"early-writes", "Fuse"> {
   let summary = "Add to accumulators as soon as there is something to add";
   let description = [{
-    What only a write to an accumulator uses, and the write, move up to where their operands are complete. So a gradient
-    that is added to the sum over microbatches needs its memory until then, and not until the end of the backward pass.
+    A write to an accumulator, and operations that only it uses, move up to where their operands are complete. A gradient
+    that is added to the sum over microbatches then needs its memory only until there, not until the backward pass ends.
     Other accesses of the variable keep their order.
   }];
   let dependentDialects = ["::bowline::graph::GraphDialect"];

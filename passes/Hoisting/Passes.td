@@ -33,8 +33,8 @@ def MapWeights : PhasePass<"map-weights", "Hoist"> {
     Weights that commands only read, and no rank exchanges, move to memory space `external`, aligned as their elements
     are. Others stay in the arena.
 
-    What is computed from an external weight alone does not move into `prepare`, and an external weight is not packed:
-    both would keep a second copy of it in memory. Runs before hoist-into-prepare and pack-weights.
+    Commands that use an external weight alone do not move into `prepare`, and no external weight is packed: either
+    would keep a second copy of the weight in memory. Runs before hoist-into-prepare and pack-weights.
 
     Remarks: how many weights of how many bytes are mapped, and how many are not.
   }];
@@ -46,9 +46,9 @@ def HoistIntoPrepare : PhasePass<"hoist-into-prepare", "Hoist"> {
   let description = [{
     Where no entry but `init` writes a parameter, as in programs that only generate, launches that read parameters and
     constants alone move into an entry of their own, `prepare`, with their results: tables of angles, weights in another
-    precision. Whoever runs the plan runs it after parameters were set, before any other entry. Results that other
+    precision. The session runs it after parameters were set, before any other entry. Results that other
     programs use become buffers of kind state that no `plan.state` names: they persist, and no checkpoint has them.
-    What makes much out of little stays where it is.
+    A command whose results are much larger than its operands stays where it is.
 
     Expects in-place pairs to be known: runs after generate-kernels. Remark: how many commands moved.
   }];

@@ -61,7 +61,7 @@ def NestProgram : PhasePass<"nest-program", "Local"> {
   let description = [{
     After it a program without stages is one nested module, without a name, as `split-stages` leaves one for each rank of
     a pipeline; that is left alone. Mesh, strategy, attachments and the attributes of the outer module stay where they
-    are, for all roles (passes/Analysis/Roles.h). What follows in a compilation runs on nested modules.
+    are, for all roles (passes/Analysis/Roles.h). Later passes run on nested modules.
   }];
 }
 
@@ -98,7 +98,7 @@ def LowerCollectives : PhasePass<"lower-collectives", "Local"> {
   let description = [{
     After it, shards are made and joined along the first dimension: `all_gather` and `reduce_scatter` have `dim 0`,
     `all_to_all` `split 0 concat 0`, with at most one transpose around each, and none where all dimensions before the
-    one in question are 1. `dist.slice` gathers the rows of this rank's shard. What goes over axes of one rank is gone.
+    one in question are 1. `dist.slice` gathers the rows of this rank's shard. Collectives over axes of one rank are gone.
   }];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
@@ -115,7 +115,7 @@ def CoalesceCollectives : PhasePass<"coalesce-collectives", "Local"> {
     long as none depends on another and their tensors have at most the `bucket_bytes` of the strategy together, and at
     most a sixteenth of all of them where that is a megabyte or more. A bucket starts when the
     last of its members can; what depends on the first ones waits. The default is that of PyTorch's
-    DistributedDataParallel. What has different attributes stays apart, so labels of stages have to be there before.
+    DistributedDataParallel. Collectives with different attributes stay apart, so labels of stages come first.
 
     Remark: a strategy says `bucket_bytes`, and no two collectives may be in one bucket.
   }];

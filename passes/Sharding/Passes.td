@@ -42,7 +42,7 @@ def PropagateShardings : PhasePass<"propagate-shardings", "Shard"> {
   let description = [{
     Starts from `dist.sharding` on variables and arguments and `dist.shardings` on operations, and extends open
     dimensions along the factor rule of every operation, forward and backward, until nothing changes (the idea of Xu et
-    al., GSPMD, 2021). What a person wrote stays; an axis goes only where it divides. Then inserts `dist.reshard`
+    al., GSPMD, 2021). Shardings that a person wrote stay; an axis goes only where its size divides. Then inserts `dist.reshard`
     wherever an operation needs an operand, or gives a result, with another sharding than that of the value. Partial
     sums are completed at once, but those on their way into an accumulator where it is read.
 

@@ -17,7 +17,7 @@ def LowerPrecision : PhasePass<"lower-precision", "Train"> {
     With `keep-master=false`, for programs that train nothing, parameters themselves are stored in the narrow type.
   }];
   let options = [Option<"keepMaster", "keep-master", "bool", "true", "Store parameters in f32">,
-                 Option<"to", "to", "std::string", "\"bf16\"", "What is computed in: bf16 or f16">];
+                 Option<"to", "to", "std::string", "\"bf16\"", "Type of the computation: bf16 or f16">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
@@ -33,7 +33,7 @@ def AssignStages : PhasePass<"assign-stages", "Train"> {
     after the last one with the last. Layers are divided as the strategy says, or such that the most expensive stage is as cheap
     as possible by the cost model.
 
-    What depends on no parameter is there for every stage. A parameter that a second stage uses gets a mirror there
+    Each stage has the operations that depend on no parameter. A parameter that a second stage uses gets a mirror there
     (`mirror_of`). Afterwards the module has `stage.count`, and parameters `stage.index`.
 
     Diagnosed: more stages than layers, ranges that do not cover all layers, no parameter in a layer; each with the
@@ -118,7 +118,7 @@ def LabelStages : PhasePass<"label-stages", "Train"> {
   let summary = "Write down which stage computes what";
   let description = [{
     For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the
-    transfers between stages, and `stage.phase` on the operations of the loss and of the `microbatch`. What was there is
+    transfers between stages, and `stage.phase` on the operations of the loss and of the `microbatch`. Earlier labels are
     replaced.
 
     A transfer is in its two stages; an operation is in the stage of its operands; what depends on no stage is in every

@@ -90,7 +90,7 @@ struct ServeOptions : RankOptions {
 constexpr std::pair<const char*, const char*> kCompileFlags[] = {
     {"--max-context", "Tokens of a request, at most: prompt and answer together [the model's, at most 8192]"},
     {"--max-batch", "Requests that are computed side by side, at most [64]"},
-    {"--dtype", "What is computed in: f32, bf16 or f16 [f32]"},
+    {"--dtype", "Type of the computation: f32, bf16 or f16 [f32]"},
     {"--weights-dtype",
      "Weights that a GGUF file has in blocks of bits: as-stored, or the type of --dtype [as-stored]"},
     {"--kv-dtype", "Elements of the cache of keys and values: f32, bf16, f16 or int8 [f32]"},
