@@ -1,4 +1,4 @@
-//===- ByteOwners.cpp - who wrote each byte of a rank last ----------------===//
+//===- ByteOwners.cpp - last writer of each byte of a rank ----------------===//
 
 #include "checker/ByteOwners.h"
 

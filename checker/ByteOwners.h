@@ -1,4 +1,4 @@
-//===- ByteOwners.h - who wrote each byte of a rank last --------*- C++ -*-===//
+//===- ByteOwners.h - last writer of each byte of a rank --------*- C++ -*-===//
 
 #ifndef BOWLINE_CHECKER_BYTEOWNERS_H
 #define BOWLINE_CHECKER_BYTEOWNERS_H
@@ -21,7 +21,7 @@ struct Owner {
 /// A partial map from bytes to owners. An operation costs O(log n + number of ranges it meets).
 class ByteOwners {
 public:
-  /// Makes `owner` the owner of `range`, whoever owned it before.
+  /// Makes `owner` the owner of `range`, in place of any earlier owner.
   void assign(ByteRange range, const Owner &owner);
 
   /// Removes the owners of `range`: its bytes hold no value any more.

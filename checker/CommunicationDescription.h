@@ -14,7 +14,7 @@ namespace bowline {
 /// Describes the communications of each entry that has any, once per role, with the reason of each.
 nlohmann::ordered_json describeCommunication(const fbs::Plan &plan, const CommunicationReportOptions &options);
 
-/// Returns what describeCommunication returned as text for people; with `showsTensors` also which tensors it moves.
+/// Returns the result of describeCommunication as text for people; with `showsTensors` also the tensors moved.
 std::string layOutCommunication(const nlohmann::ordered_json &json, bool showsTensors);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- CommunicationReport.cpp - what ranks send, and what for ------------===//
+//===- CommunicationReport.cpp - messages of ranks ------------------------===//
 
 #include "checker/CommunicationReport.h"
 #include "runtime/plan/view/collective_view.h"
@@ -57,7 +57,7 @@ uint64_t bytesSent(const fbs::Plan &plan, const fbs::Command &command) {
   return definition.BytesSent<uint64_t>(bytes * definition.WholeParts(ranks), ranks);
 }
 
-/// The names of what a command moves: of sources, for a collective.
+/// The names of the tensors that a command moves; for a collective, of its sources.
 std::vector<std::string> tensorsOf(const fbs::Plan &plan, const fbs::Command &command) {
   std::vector<OperandUse> uses;
   AppendCommunicationOperands(plan, command, uses);

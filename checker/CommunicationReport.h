@@ -1,4 +1,4 @@
-//===- CommunicationReport.h - what ranks send, and what for *- C++ -*-===//
+//===- CommunicationReport.h - messages of ranks ------------*- C++ -*-===//
 
 #ifndef BOWLINE_CHECKER_COMMUNICATIONREPORT_H
 #define BOWLINE_CHECKER_COMMUNICATIONREPORT_H
@@ -18,8 +18,8 @@ struct CommunicationGroup {
   std::string axes;       ///< mesh axes of its communicator: "tp"; "dp, tp"
   std::string source;     ///< place in the model: "layers.*.mlp.down_proj", or "layers.3.mlp.down_proj"
   std::string pass;       ///< the pass that asked for it
-  std::string reason;     ///< what it is for; empty where the plan does not say
-  std::string tensors;    ///< what a single command moves: "layers.0.mlp.gate_proj.grad and 3 more"; else empty
+  std::string reason;     ///< the purpose; empty where the plan does not say
+  std::string tensors;    ///< the tensors of a single command: "layers.0.mlp.gate_proj.grad and 3 more"; else empty
   uint64_t count = 0;     ///< commands in one run of the entry
   uint64_t bytesSent = 0; ///< by one rank in one run of the entry
 };

@@ -19,7 +19,7 @@ Communications::Communications(const Timeline &timeline, absl::string_view entry
       continue;
     const fbs::Program &program = timeline.programOf(i);
     entries_[program.role()] = i;
-    // Commands are found once per segment, so that a call of it costs only what it communicates.
+    // Commands are found once per segment, so that a call of the segment costs only its communications.
     std::vector<std::vector<uint32_t>> between(SizeOf(program.segments()));
     for (uint32_t s = 0; s < between.size(); ++s) {
       const auto *commands = program.segments()->Get(s)->commands();

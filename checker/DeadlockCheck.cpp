@@ -113,7 +113,7 @@ std::vector<WaitCycle::Step> DeadlockCheck::findCycleThrough(uint32_t operation,
         }
       }
     }
-    // What was reached within its role in this step needs no step to be reached.
+    // Skip members that this step has since reached within their role: the next step need not reach them again.
     layer.clear();
     for (const size_t at : next) {
       const Participation member = visits[at].member;

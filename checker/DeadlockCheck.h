@@ -27,8 +27,8 @@
 
 namespace bowline {
 
-/// Says which orders between its commands a rank keeps, from the fewest to all. What hangs with fewer orders hangs with
-/// more.
+/// Says which orders between its commands a rank keeps, from the fewest to all. A plan that hangs with
+/// fewer orders also hangs with more.
 enum class Machine {
   /// Only streams and events order commands.
   AnyMachine,

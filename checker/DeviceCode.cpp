@@ -1,4 +1,4 @@
-//===- DeviceCode.cpp - what machine code for GPUs says of itself ---------===//
+//===- DeviceCode.cpp - properties in machine code for GPUs ---------------===//
 
 #include "checker/DeviceCode.h"
 
@@ -59,7 +59,7 @@ absl::Status broken(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the image is no code for NVIDIA's GPUs: ", what));
 }
 
-/// Adds what .nv.info says, by the numbers of symbols.
+/// Adds the properties in .nv.info, by the numbers of symbols.
 absl::Status readInfo(absl::Span<const uint8_t> info, std::map<uint32_t, DeviceFunction> &bySymbol) {
   const Reader reader(info);
   for (uint64_t at = 0; at < info.size();) {

@@ -1,4 +1,4 @@
-//===- DeviceCode.h - what machine code for GPUs says of itself *- C++ -*-===//
+//===- DeviceCode.h - properties in machine code for GPUs ------*- C++ -*-===//
 
 #ifndef BOWLINE_CHECKER_DEVICECODE_H
 #define BOWLINE_CHECKER_DEVICECODE_H

@@ -20,7 +20,7 @@
 
 namespace bowline {
 
-/// Executes an entry symbolically: it tracks which buffer owns each byte, not what the byte is.
+/// Executes an entry symbolically: it tracks which buffer owns each byte, not the byte's value.
 class EntryCheck {
 public:
   /// `held[buffer]` says whether the buffer holds a value when the entry begins. The entry's inputs do in any case, and

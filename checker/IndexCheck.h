@@ -15,14 +15,14 @@
 
 namespace bowline {
 
-/// Proves for an entry that somebody looks at the data that say where a kernel reads or writes
+/// Proves for an entry that a check looks at the data that say where a kernel reads or writes
 /// (kernels/registry/data_check.h): row numbers and offsets are
 ///
 ///   an input whose limit is at most the number of rows, which a session checks, or
 ///   looked at by a check of data, a launch in front of the kernel, after they were last written, or
 ///   right by what the kernel says, `in_range`: whoever wrote or compiled the program promises it.
 ///
-/// Kernels count what is wrong as the nearest that is right. So this is about runs that go on with wrong data, and not
+/// Kernels replace a wrong value by the nearest valid one. So this is about runs that go on with wrong data, and not
 /// about accesses outside of a buffer.
 class IndexCheck {
 public:

@@ -1,4 +1,4 @@
-//===- MemoryContents.cpp - what the bytes at a peak hold -----------------===//
+//===- MemoryContents.cpp - contents of the bytes at a peak ---------------===//
 
 #include "checker/MemoryContents.h"
 
@@ -61,7 +61,7 @@ private:
     return found == shares_.end() ? &MemoryContents::others : found->second;
   }
 
-  /// Remembers what each temporary value holds after the command of this number.
+  /// Remembers the contents of each temporary value after the command of this number.
   void classifyUntil(uint64_t last) {
     uint64_t index = 0;
     timeline_.forEachCommand(entry_, [&](CommandSite, const fbs::Command &, absl::Span<const OperandAccess> accesses) {
@@ -140,7 +140,7 @@ private:
   uint32_t entry_;
   /// Parameters by the place in the model that has them, as sources name it.
   std::multimap<std::string, const fbs::Buffer *, std::less<>> weights_;
-  std::map<std::pair<uint32_t, uint32_t>, Share> shares_; // (buffer, slot) -> what its value now holds
+  std::map<std::pair<uint32_t, uint32_t>, Share> shares_; // (buffer, slot) -> contents of its present value
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- MemoryContents.h - what the bytes at a peak hold ---------*- C++ -*-===//
+//===- MemoryContents.h - contents of the bytes at a peak -------*- C++ -*-===//
 
 #ifndef BOWLINE_CHECKER_MEMORYCONTENTS_H
 #define BOWLINE_CHECKER_MEMORYCONTENTS_H
@@ -10,7 +10,7 @@
 
 namespace bowline {
 
-/// The bytes that are alive at the peak of an entry of training, by what they hold. The kind of a value follows
+/// The bytes that are alive at the peak of an entry of training, by their contents. The kind of a value follows
 /// from the buffers that its command reads, and from its source.
 struct MemoryContents {
   uint64_t weightsAndMoments = 0;      ///< persistent parameters and states
@@ -18,7 +18,7 @@ struct MemoryContents {
   uint64_t activations = 0;            ///< values of the forward pass
   uint64_t recomputed = 0;             ///< such values that the backward pass has computed again
   uint64_t copies = 0;                 ///< parameters that were rounded, transposed or gathered
-  uint64_t loss = 0;                   ///< logits, their gradients, and what the loss keeps of them
+  uint64_t loss = 0;                   ///< logits, their gradients, and values that the loss keeps of them
   uint64_t gradientsOfActivations = 0; ///< values of the backward pass that are no gradients of parameters
   uint64_t others = 0;                 ///< inputs, outputs, constants, scratch, and values from these alone
 

@@ -1,4 +1,4 @@
-//===- OrderThroughRanks.cpp - what other ranks order ---------------------===//
+//===- OrderThroughRanks.cpp - order by other ranks -----------------------===//
 
 #include "checker/OrderThroughRanks.h"
 

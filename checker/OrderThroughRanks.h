@@ -1,4 +1,4 @@
-//===- OrderThroughRanks.h - what other ranks order -------------*- C++ -*-===//
+//===- OrderThroughRanks.h - order by other ranks ---------------*- C++ -*-===//
 //
 // Private to checker.
 //
@@ -29,7 +29,7 @@ namespace bowline {
 class OrderThroughRanks {
 public:
   /// Finds the order that matched communications give; `numbers` are those of DeadlockCheck. Returns nothing where that
-  /// would take too much time or memory: then only what a rank orders by itself is known.
+  /// would take too much time or memory: then only a rank's own order is known.
   static std::optional<OrderThroughRanks> find(const Timeline &timeline, const Communications &communications,
                                                absl::Span<const uint32_t> numbers);
 

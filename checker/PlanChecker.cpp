@@ -146,7 +146,7 @@ void PlanChecker::measureArenas() {
       exact += arena.highestByte == arena.bytes;
     }
   }
-  // Bytes behind the last used one harm nobody: the report says how many there are.
+  // Bytes behind the last used one do no harm: the report says how many there are.
   if (exact == arenas)
     prove("exact memory", arenas, "arenas end with the last byte that is used");
 }
@@ -176,7 +176,7 @@ absl::Status PlanChecker::checkRaces(uint32_t entry) {
     facts_.waits += alone.waitFacts();
     return status;
   }
-  // What a rank does not order by itself may be ordered through others, which is more work to know.
+  // Communication with other ranks may order two commands that the rank itself leaves unordered. That proof costs more.
   const std::string name = plan_.entries()->Get(entry)->name()->str();
   const auto [known, isNew] = throughRanks_.try_emplace(name);
   if (isNew) {
@@ -328,7 +328,7 @@ absl::Status PlanChecker::checkReplicas(absl::Span<const std::pair<std::string, 
     return absl::OkStatus();
   uint64_t facts = 0;
   ReplicaCheck::PreparedAxes prepared;
-  // Other entries read what the entry of kind Prepare computes.
+  // Other entries read the results of the entry of kind Prepare.
   for (const bool prepares : {true, false}) {
     for (size_t i = 0; i < entries.size(); ++i) {
       const auto &[name, communications] = entries[i];
@@ -400,7 +400,7 @@ absl::Status PlanChecker::checkOrderAndMemory() {
   BOWLINE_RETURN_IF_ERROR(findPrepared());
   for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
     BOWLINE_RETURN_IF_ERROR(checkEntry(i));
-  // VerifyPlan proved the bounds, per stored command; here they are stated for what runs.
+  // VerifyPlan proved the bounds, per stored command; here they are stated for the commands that run.
   prove("bounds", facts_.operands, "operands lie in their buffers, and those in the arena");
   prove("aliasing", facts_.aliasing, "operands overlap no write of their command, save declared pairs");
   prove("events", facts_.waits, "waits follow the signal that they are for");

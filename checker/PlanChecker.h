@@ -130,11 +130,11 @@ public:
   /// The same without the proof of meaning, which VerifyPlan makes of plans that have certificates.
   absl::Status checkOrderAndMemory();
 
-  /// Returns what was proven so far.
+  /// Returns the facts proven so far.
   const CheckReport &report() const { return report_; }
 
-  /// Returns what a loader needs to check again that no ranks wait for each other for ever, and that the plan still
-  /// computes what it computes now. Complete after a check that succeeded.
+  /// Returns the proof by which a loader rechecks that no ranks wait for each other for ever, and that the plan still
+  /// computes the same as now. Complete after a check that succeeded.
   const std::vector<fbs::CertificateT> &certificates() const { return certificates_; }
 
 private:
@@ -170,7 +170,7 @@ private:
 };
 
 /// Checks the plan and writes its certificates into it. Returns kAborted with the counter-example, or the errors of
-/// WritePlan and VerifyPlan for what is no plan. `report`, if given, is what PlanChecker::report() says.
+/// WritePlan and VerifyPlan for invalid plans. `report`, if given, receives PlanChecker::report().
 absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report = nullptr);
 
 /// The report as lines of text for a person.

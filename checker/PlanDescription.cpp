@@ -1,4 +1,4 @@
-//===- PlanDescription.cpp - what is inside of a plan -----------------------===//
+//===- PlanDescription.cpp - the contents of a plan -------------------------===//
 
 #include "checker/PlanDescription.h"
 #include "checker/DeviceCode.h"
@@ -63,7 +63,7 @@ public:
     return {{"of", view.of()}, {"axes", std::move(axes)}, {"stride", view.stride()}};
   }
 
-  /// Kernels alone, with how they are launched and what their code takes. Fails where that cannot be read.
+  /// Kernels alone, with their launches and the resources of their code. Fails where that cannot be read.
   absl::StatusOr<Json> describeKernels() const {
     std::vector<std::map<std::string, DeviceFunction>> functions(SizeOf(plan_.images()));
     for (uint32_t i = 0; i < functions.size(); ++i) {
@@ -100,7 +100,7 @@ public:
 private:
   static constexpr const char *kCubin = "cubin";
 
-  /// What a device takes that runs all of the image's code.
+  /// The first code of the image, which a device takes that can run all of the image's codes.
   const fbs::Code &preferredCode(uint32_t image) const { return *plan_.images()->Get(image)->codes()->Get(0); }
 
   static Json extents(const flatbuffers::Vector<uint32_t> *of) {
@@ -189,7 +189,7 @@ private:
         {"plot", plotMemory(memory, 64, 10)},
         {"temporaries_at_peak", memory.atPeak.size()},
         {"largest_at_peak", Json::array()}};
-    // What lives throughout is at the peak too.
+    // Buffers that live throughout the entry are live at the peak too.
     std::vector<MemoryTimeline::Tensor> tensors(memory.atPeak.begin(), memory.atPeak.end());
     for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
       const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
@@ -254,7 +254,7 @@ private:
         if (attribute.text() && attribute.name()->string_view() == kernels::kEpilogue)
           json.back()["epilogue"] = name(attribute.text());
       }
-      // Before it is bound, nobody knows that a registered kernel has the arguments that are named.
+      // Before it is bound, it is not known that a registered kernel has the named arguments.
       if (const auto rows = validRowsOf(kernel))
         json.back()["valid_rows"] = {{"count", rows->count}, {"arguments", rows->arguments}};
     }

@@ -1,4 +1,4 @@
-//===- PlanDescription.h - what is inside of a plan *- C++ -*-===//
+//===- PlanDescription.h - the contents of a plan --*- C++ -*-===//
 
 #ifndef BOWLINE_CHECKER_PLANDESCRIPTION_H
 #define BOWLINE_CHECKER_PLANDESCRIPTION_H
@@ -16,13 +16,13 @@ namespace bowline {
 /// live over its commands.
 nlohmann::ordered_json describePlan(const LoadedPlan &plan, bool memory);
 
-/// Kernels alone, with how they are launched and what their code takes. Fails where that cannot be read.
+/// Kernels alone, with their launches and the resources of their code. Fails where that cannot be read.
 absl::StatusOr<nlohmann::ordered_json> describeKernels(const LoadedPlan &plan);
 
-/// Returns what describePlan returned as text for people; with `memory` only its header and entries.
+/// Returns the result of describePlan as text for people; with `memory` only its header and entries.
 std::string layOutPlan(const nlohmann::ordered_json &plan, bool memory);
 
-/// Returns what describeKernels returned as text for people.
+/// Returns the result of describeKernels as text for people.
 std::string layOutKernels(const nlohmann::ordered_json &kernels);
 
 } // namespace bowline

@@ -28,7 +28,7 @@ namespace bowline {
 /// meets.
 class RaceCheck {
 public:
-  /// `through` says what other ranks order in entries of this one's name; null where nothing is known of them. It must
+  /// `through` is the order by other ranks in entries of this one's name; null where nothing is known of them. It must
   /// outlive the check.
   RaceCheck(const Timeline &timeline, uint32_t entry, const OrderThroughRanks *through = nullptr);
 

@@ -112,7 +112,7 @@ AxisSet ReplicaCheck::readAt(const Walk &walk, const OperandAccess &access) cons
 
 void ReplicaCheck::writeAt(Walk &walk, const OperandAccess &access, AxisSet axes,
                            const ByteAxes::Origin &origin) const {
-  // Other ranks have other bytes of the range from now on; what they had there before stays.
+  // Other ranks have other bytes of the range from now on; earlier bytes that no rank overwrites stay.
   if (access.byRank)
     axes |= walk.bytes.get(access.range) | placeAxes(access);
   walk.bytes.set(access.range, axes, origin);
@@ -284,7 +284,7 @@ absl::Status ReplicaCheck::finish(const Walk &walk) {
                                          " of its next run, which all ranks have the same of"));
   }
   if (entry.kind() == fbs::EntryKind::Custom)
-    return absl::OkStatus(); // nobody knows what it returns
+    return absl::OkStatus(); // its results are unknown
   for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i) {
     const fbs::Port &port = *entry.outputs()->Get(i);
     BOWLINE_RETURN_IF_ERROR(compare(walk, port.buffer(), absl::StrCat("output ", Quoted(port.name()))));

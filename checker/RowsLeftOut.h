@@ -23,7 +23,7 @@ public:
 
   explicit RowsLeftOut(const fbs::Plan &plan) : plan_(plan) {}
 
-  /// The number of the first operand of which the command reads rows that were left out, and who did.
+  /// The number of the first operand of which the command reads rows that were left out, and the writer.
   struct Use {
     size_t operand;
     CommandSite writer;
@@ -33,7 +33,7 @@ public:
   /// The command was executed.
   void advance(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
 
-  /// Who left rows of the buffer out; none where all of it holds values.
+  /// The command that left rows of the buffer out; none where the whole buffer holds values.
   std::optional<CommandSite> writerOf(uint32_t buffer, uint32_t slot) const;
   /// The first slot of a buffer that outlives the entry and of which rows were left out.
   std::optional<std::pair<Slot, CommandSite>> findPersistent() const;

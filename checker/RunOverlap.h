@@ -1,8 +1,8 @@
 //===- RunOverlap.h - two runs of an entry in flight ------------*- C++ -*-===//
 //
-// On the device a run begins when the one before has ended, so that everything which is proven of one run holds for
-// each of many. What overlaps is the host: while a run is under way it writes inputs of the next one and reads outputs
-// of the one before. That is no race if every other run has ports of its own, which nothing else touches.
+// On the device a run begins when the run before it has ended, so every proof about one run holds for each of many
+// runs. Only the host overlaps with a run: during a run it writes inputs of the next run and reads outputs of the run
+// before. This is no race if every second run has ports of its own, which nothing else touches.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- SignatureCheck.cpp - registered kernels get what they are made for -===//
+//===- SignatureCheck.cpp - arguments suit registered kernels -------------===//
 
 #include "checker/SignatureCheck.h"
 
@@ -32,8 +32,8 @@ absl::Status SignatureCheck::checkContracts() {
   return absl::OkStatus();
 }
 
-/// A kernel of the target takes the same bytes for two arguments where the target says so. What code behind the kernel
-/// does (Kernel.epilogue) is in its contract.
+/// A kernel may use the same bytes for two arguments only where the target says so. For generated code
+/// (Kernel.epilogue), the contract of that code says so instead.
 static absl::Status checkInPlace(const fbs::Kernel &kernel, const targets::KernelNeeds &needs) {
   if (CallsGeneratedCode(kernel))
     return absl::OkStatus();

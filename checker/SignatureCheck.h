@@ -1,4 +1,4 @@
-//===- SignatureCheck.h - registered kernels get what they are made for ----*- C++ -*-===//
+//===- SignatureCheck.h - arguments suit registered kernels ----------------*- C++ -*-===//
 //
 // Private to checker.
 //

@@ -1,4 +1,4 @@
-//===- StreamOrder.cpp - what is over when a command begins ---------------===//
+//===- StreamOrder.cpp - commands that ended before another ---------------===//
 
 #include "checker/StreamOrder.h"
 

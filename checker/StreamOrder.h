@@ -1,4 +1,4 @@
-//===- StreamOrder.h - what is over when a command begins -------*- C++ -*-===//
+//===- StreamOrder.h - commands that ended before another -------*- C++ -*-===//
 //
 // Private to checker.
 //

@@ -1,4 +1,4 @@
-//===- Timeline.cpp - what every command of an entry touches --------------===//
+//===- Timeline.cpp - accesses of each command of an entry ----------------===//
 
 #include "checker/Timeline.h"
 

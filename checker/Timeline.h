@@ -1,4 +1,4 @@
-//===- Timeline.h - what every command of an entry touches ------*- C++ -*-===//
+//===- Timeline.h - accesses of each command of an entry --------*- C++ -*-===//
 //
 // A plan keeps repeated work as segments; this walks an entry with them expanded. It uses no MLIR: a plan is
 // checked with the definitions of the plan format alone.

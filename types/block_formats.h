@@ -1,7 +1,7 @@
 #ifndef BOWLINE_TYPES_BLOCK_FORMATS_H_
 #define BOWLINE_TYPES_BLOCK_FORMATS_H_
 
-// What the bits of a block mean, for the formats of GGUF whose elements are read, as ggml defines them (ggml-common.h).
+// Decodes the bits of a block, for the GGUF formats whose elements Bowline reads, as ggml-common.h defines them.
 // Uses the standard library alone, as all of types does.
 
 #include <cstdint>

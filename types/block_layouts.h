@@ -10,7 +10,7 @@
 //   kBias
 // modulo 256, the second summand only where kHasHigh. scale and offset are those of kRunsOfGroup consecutive runs, a
 // group. scale * q is exact in f32, so that an element with an offset is rounded once, and its bits depend on nothing
-// else. Scales that are NaN or infinite give what arithmetic gives.
+// else. Scales that are NaN or infinite give the results of arithmetic.
 //
 // All of it is inlined and has internal linkage, so that sources that are compiled for an instruction set may use it.
 

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_TYPES_CACHE_ROWS_H_
 #define BOWLINE_TYPES_CACHE_ROWS_H_
 
-// Rows of a cache of keys or values in int8: what one head of one token has, as bytes. A row of D elements is
+// Rows of a cache of keys or values in int8: the bytes of one head of one token. A row of D elements is
 //
 //   bytes 0 to 3        the scale, an f32, least significant byte first
 //   bytes 4 to 3 + D    whole numbers q from -127 to 127, in two's complement
@@ -16,7 +16,7 @@
 
 namespace bowline {
 
-// What attributes `format` of operations and kernels call it, and --kv-dtype.
+// The name of this row format in attributes `format` of operations and kernels, and in --kv-dtype.
 inline constexpr std::string_view kInt8Rows = "int8";
 inline constexpr int64_t kInt8ScaleBytes = 4;
 

@@ -99,7 +99,7 @@ constexpr bool IsElementType(ElementType type) { return static_cast<int>(type) <
 // `type` is one.
 constexpr const ElementTypeInfo& InfoOf(ElementType type) { return kElementTypes[static_cast<int>(type)]; }
 
-// Bytes of one element that is stored by itself; 0 for those of blocks, and for what is no type.
+// Bytes of one element that is stored by itself; 0 for those of blocks, and for values that are no type.
 constexpr size_t SizeOf(ElementType type) {
   return IsElementType(type) && InfoOf(type).block_elements == 1 ? static_cast<size_t>(InfoOf(type).block_bytes) : 0;
 }

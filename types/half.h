@@ -49,7 +49,7 @@ BOWLINE_HALF_FUNCTION uint16_t F32ToF16(float value) {
   // 65520 is the midpoint between the largest half, 65504, and 2^16; it and all above round to infinity.
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
   uint32_t result = 0;
-  uint32_t rest = 0;  // what is cut off, against `half` of a last place
+  uint32_t rest = 0;  // the bits cut off, against `half` of a last place
   uint32_t half = 0;
   if (magnitude >= 0x38800000u) {  // 2^-14, the smallest normal half
     const uint32_t rebased = magnitude - (112u << 23);

@@ -32,7 +32,7 @@ nlohmann::ordered_json toJson(const std::string &file, const CheckReport &report
   json["mesh"] = report.mesh;
   json["roles"] = nlohmann::ordered_json::array();
   for (const CheckReport::Role &role : report.roles) {
-    // What is in the space in which nearly everything is stands beside the role's name.
+    // The device's space holds nearly everything, so its numbers stand directly beside the role's name.
     nlohmann::ordered_json item = {{"name", role.name}, {"states", role.states}};
     item.update(toJson(role.in(fbs::MemorySpace::Device)));
     for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace())

@@ -1,4 +1,4 @@
-//===- bowline-inspect.cpp - what is inside of a plan ---------------------===//
+//===- bowline-inspect.cpp - the contents of a plan -----------------------===//
 
 #include "checker/CommunicationDescription.h"
 #include "checker/JsonText.h"

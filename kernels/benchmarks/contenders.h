@@ -83,8 +83,8 @@ struct Contender {
   }
 };
 
-// What the machine could do; of bf16 too if asked for, in tiles where it has them or in vectors. Empty where it is not
-// known how to measure that.
+// The peak rate of the machine in f32; if asked for, also that in bf16, in tiles where the machine has them or else in
+// vectors. Empty for machines whose peak this benchmark cannot measure.
 inline std::vector<Contender> Peaks(bool bf16, bool tiles) {
   std::vector<Contender> peaks;
 #if defined(__x86_64__)

@@ -15,8 +15,8 @@ struct OneDnnShape {
 
 using OneDnnProduct = std::function<void(const void* a, const void* b, float* c)>;
 
-// oneDNN's product on so many threads of its own pool, to compare ours with; null in a build without oneDNN. What it
-// holds is never released.
+// oneDNN's product on `threads` threads of its own pool, for comparison with Bowline's kernels; null in a build without
+// oneDNN. The process never releases the resources of such a product.
 OneDnnProduct MakeOneDnnProduct(const OneDnnShape& shape, int threads);
 
 }  // namespace bowline::kernels

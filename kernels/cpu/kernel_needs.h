@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_KERNEL_NEEDS_H_
 #define BOWLINE_KERNELS_CPU_KERNEL_NEEDS_H_
 
-// What launches of the CPU's kernels need, for any instruction set and without one of the kernels: compilers plan for
-// machines that are not theirs, and link no kernel.
+// The needs of launches of the CPU's kernels, for any instruction set. This library links no kernel, because compilers
+// also plan for other machines than their own.
 
 #include <cstddef>
 #include <string_view>

@@ -281,7 +281,7 @@ struct MmaBackward {
     for (int32_t step = 0; step < steps; ++step) {
       WaitForCopies();
       if constexpr (kWarpgroups) ShowToProducts();
-      Barrier();  // the block is there, and nobody reads the one before, whose place the next one takes
+      Barrier();  // the block is there, and no thread reads the one before, whose place the next one takes
       const int buffer = step % 2;
       if (step + 1 < steps) read(buffer ^ 1);
       block.AddColumns(first_rows, second_rows, first_columns(buffer), second_columns(buffer),

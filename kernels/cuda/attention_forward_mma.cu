@@ -233,7 +233,7 @@ struct MmaForward {
     for (int32_t key = seen.begin; key < seen.end; key += kKeys, buffer ^= 1) {
       WaitForCopies();
       if constexpr (kWarpgroups) ShowToProducts();
-      Barrier();  // the block is there, and nobody reads the one before, whose place the next one takes
+      Barrier();  // the block is there, and no thread reads the one before, whose place the next one takes
       if (key + kKeys < seen.end) read(key + kKeys, buffer ^ 1);
       block.AddKeys(q_rows, k_rows(buffer), v_rows(buffer), key, scale);
     }

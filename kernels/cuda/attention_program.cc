@@ -52,7 +52,7 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
                       WithSize(std::move(parameters), s)};
 }
 
-// What attention_forward_mma.cu and attention_backward_mma.cu compute.
+// Whether attention_forward_mma.cu and attention_backward_mma.cu compute this shape.
 bool ByMatrixInstructions(const AttentionShape& s) {
   constexpr int64_t kMostKeys = int64_t{1} << 24, kMostHeads = 1 << 10;  // so that counts of them have 32 bits
   return s.element == DType::kBF16 && (s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128) && s.scale > 0 &&

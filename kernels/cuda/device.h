@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CUDA_DEVICE_H_
 #define BOWLINE_KERNELS_CUDA_DEVICE_H_
 
-// What the device functions of this folder are written with. nvcc compiles them for GPUs; everything else compiles them
-// for the processor, where kernels/cuda/emulator executes them (see there what that finds). A function therefore uses
-// of CUDA only threadIdx, blockIdx, blockDim and gridDim, and what is declared here.
+// The language of the device functions of this folder. nvcc compiles the functions for GPUs; all other compilers
+// compile them for the processor, where kernels/cuda/emulator executes them and finds mistakes (see there). A function
+// therefore uses only threadIdx, blockIdx, blockDim and gridDim of CUDA, and the declarations of this header.
 //
 // A function is declared by BOWLINE_DEVICE_FUNCTION(name, most threads of a block, parameters) { body }. Parameters are
 // pointers and numbers of 4 or 8 bytes. Shared memory is dynamic alone: SharedMemory(), aligned to 1024 bytes.

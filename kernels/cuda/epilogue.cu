@@ -1,6 +1,6 @@
-// What is left of a product's epilogue where the library computes the product alone (epilogue_program.h): threads x
-// along the columns of a tile of C, blocks y along its rows. Everything is computed in f32, and a result is rounded
-// once.
+// The rest of a product's epilogue where the library computes the product alone (epilogue_program.h): threads x along
+// the columns of a tile of C, blocks y along its rows. Everything is computed in f32, and a result is rounded once, at
+// the end.
 
 #include "kernels/cuda/device.h"
 

@@ -104,7 +104,7 @@ absl::StatusOr<EpilogueProgram> ProgramWithoutLibraryEpilogue(const LibraryProdu
                      " are needed for a product and its epilogue '", std::string(product.epilogue->name),
                      "' one after another; compile with --disable-step ", std::string(StepOf(*product.epilogue))));
   }
-  // At most three quarters are the tile, what is left the library's.
+  // The tile gets at most three quarters, the library gets the rest.
   const auto most = static_cast<int64_t>(scratch_bytes / 4 * 3 / sizeof(float));
   const int64_t columns = std::min({product.n, kWidestTile, most / kTileUnit / kTileUnit * kTileUnit});
   const int64_t rows = std::min(product.m, most / columns / kTileUnit * kTileUnit);

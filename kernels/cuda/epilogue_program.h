@@ -5,7 +5,7 @@
 
 namespace bowline::kernels::cuda {
 
-// A product without an epilogue, and then a launch of epilogue.cu that computes what is left of it.
+// A product without an epilogue, and then a launch of epilogue.cu that computes the rest.
 struct EpilogueStep {
   LibraryProduct product;              // whose arguments 0, 1 and 2 are these addresses
   std::array<Parameter, 3> addresses;  // of A, B and the product

@@ -47,7 +47,7 @@ struct MmaTile {
     for (int64_t step = 0; step < steps; ++step) {
       const int buffer = static_cast<int>(step % 2);
       WaitForCopies();
-      Barrier();  // the tiles are there, and nobody reads those before, whose place the next ones take
+      Barrier();  // the tiles are there, and no thread reads those before, whose place the next ones take
       if (step + 1 < steps) Read(step + 1, tiles + (1 - buffer) * 2 * kTileBytes);
       const ARows a_rows = {tiles + buffer * 2 * kTileBytes};
       const BRows b_rows = {tiles + (buffer * 2 + 1) * kTileBytes};

@@ -307,7 +307,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
   struct Known {
     Program (*program)(const Signature&);
     // Which the program hands to its functions, or refuses. One that a signature gained since then is none of them: it
-    // would be read off the signature, and nobody would compute it.
+    // would be read off the signature, and no kernel would compute it.
     std::vector<std::string_view> attributes;
   };
   static const auto* programs = new std::map<std::string, Known, std::less<>>{

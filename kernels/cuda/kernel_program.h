@@ -54,7 +54,7 @@ struct LibraryProduct {
   std::array<int64_t, 3> a = {}, b = {}, c = {};  // strides of [batch, m, k], [batch, k, n], [batch, m, n]
   bool accumulate = false;
   DType operands = DType::kF32, result = DType::kF32;
-  // What the library computes with it, of which result_argument and the next two are arguments of the kernel.
+  // The epilogue that the library computes with the product. The next three fields number arguments of the kernel.
   const ProductEpilogue* epilogue = nullptr;
   int result_argument = 2;
   int vector_argument = -1;  // the bias, or sums

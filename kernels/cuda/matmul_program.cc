@@ -39,7 +39,7 @@ absl::Status CheckEpilogue(const Signature& signature, const ProductShape& shape
 
 }  // namespace
 
-// A library's products are faster with workspace, and small ones do not need much. They do with what there is.
+// A library's products are faster with workspace, and small ones do not need much. They run with any workspace.
 absl::StatusOr<KernelProgram> MatmulProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const ProductShape parsed, ParseProduct(signature));
   const MatmulShape& shape = parsed.product;

@@ -12,7 +12,7 @@ BOWLINE_DEVICE void RopeAngles(const int32_t* positions, T* cosines, T* sines, i
   const int64_t i = GlobalThread();
   if (i >= half) return;
   double frequency = Power(theta, -static_cast<double>(i) / static_cast<double>(half));
-  // RopeAnglesShape of kernels/signatures says what the last three are.
+  // RopeAnglesShape of kernels/signatures defines the last three.
   double kept = Add(Mul(frequency, slope), -offset);
   kept = kept < 0 ? 0 : kept > 1 ? 1 : kept;
   frequency = Mul(frequency, Add(kept, Mul(1 - kept, rate)));

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CUDA_TENSOR_CORE_H_
 #define BOWLINE_KERNELS_CUDA_TENSOR_CORE_H_
 
-// Products of bf16 by matrix instructions of a warp, and what feeds them. In a warp, lane = 4 g + t:
+// Products of bf16 by matrix instructions of a warp, and the loads that feed them. In a warp, lane = 4 g + t:
 //
 //   A [16][16], four words:  (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8), and the element to the right of each
 //   B [16][8], two words:    (2t, g), (2t + 8, g), and the element below each
@@ -124,7 +124,7 @@ inline void EmulateLoad(uint32_t (&words)[4], SharedAddress row, bool transposed
     words[matrix] =
         transposed ? element(2 * t, g) | element(2 * t + 1, g) << 16 : element(g, 2 * t) | element(g, 2 * t + 1) << 16;
   }
-  // Nobody writes what others still read: instructions of a warp are one after another.
+  // No lane writes values that others still read: instructions of a warp are one after another.
   emulator::Exchange(0);
 }
 inline void LoadMatrices(uint32_t (&words)[4], SharedAddress row) { EmulateLoad(words, row, false); }

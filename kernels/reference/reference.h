@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_REFERENCE_REFERENCE_H_
 #define BOWLINE_KERNELS_REFERENCE_REFERENCE_H_
 
-// What the kernels compute, in f64 and in the plainest way. Written from the definitions, sharing no code with the fast
-// versions; all tensors dense and row-major.
+// References of the kernels, in f64 and in the plainest way. They are written from the definitions and share no code
+// with the fast versions; all tensors are dense and row-major.
 
 #include <array>
 #include <cstddef>

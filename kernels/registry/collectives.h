@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_COLLECTIVES_H_
 #define BOWLINE_KERNELS_REGISTRY_COLLECTIVES_H_
 
-// What collectives do. This header is their definition: dialects, passes, interpreters, the loader, the checker, cost
-// models and communicators ask its table and name no kind, but where a kind has an algorithm of its own. It depends on
-// nothing.
+// The definition of the collectives. Dialects, passes, interpreters, the loader, the checker, cost models and
+// communicators read the table of this header; they name a kind only where the kind has an algorithm of its own. The
+// header depends on no other part of Bowline.
 //
 // For each tensor every member of a group has a source and a destination, both divided into parts of `count` elements:
 // one part, or as many as there are members. A collective is which part goes from whom to whom, and whether the parts

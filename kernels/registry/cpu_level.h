@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_CPU_LEVEL_H_
 #define BOWLINE_KERNELS_REGISTRY_CPU_LEVEL_H_
 
-// The levels of instruction sets that --target-cpu and plans name, and the one that this process is limited to: who
-// generates code, who chooses kernels and who loads plans ask the same.
+// The levels of instruction sets that --target-cpu and plans name, and the one that this process is limited to. Code
+// generators, the choice of kernels and loaders of plans use the same functions.
 
 #include <cstdint>
 #include <iterator>
@@ -47,7 +47,7 @@ inline constexpr char kCpuLimitVariable[] = "BOWLINE_TARGET_CPU";
 // set. kInvalidArgument where it names no level, or one that the machine lacks.
 absl::StatusOr<std::optional<CpuLevel>> ReadCpuLimit(const char* text, std::optional<CpuLevel> machine);
 
-// The limit of this process, as the variable was when somebody first asked.
+// The limit of this process, as the variable was at the first call.
 const absl::StatusOr<std::optional<CpuLevel>>& CpuLimit();
 
 // The highest level for which this process may generate code that it runs; the lowest one where it runs none.

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_DATA_CHECK_H_
 #define BOWLINE_KERNELS_REGISTRY_DATA_CHECK_H_
 
-// Kernels whose data say where they read and write. They count what is wrong as the nearest that is right, for a kernel
+// Kernels whose data say where they read and write. They replace a wrong value by the nearest valid one, for a kernel
 // cannot fail; a kernel of its own that is launched before them says so in a word that is read after the run.
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_PRODUCT_EPILOGUE_H_
 #define BOWLINE_KERNELS_REGISTRY_PRODUCT_EPILOGUE_H_
 
-// What a library that computes `matmul` may compute with it, by the name that the kernel's attribute `epilogue` gives.
-// Code that is generated for a product (registry.h, Signature::has_epilogue) is something else: nobody names it.
+// The epilogues that a library may compute together with `matmul`. The kernel's attribute `epilogue` names one of them.
+// Code generated for a product (registry.h, Signature::has_epilogue) is different: it has no name.
 
 #include <array>
 #include <string_view>

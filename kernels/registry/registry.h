@@ -86,7 +86,7 @@ class Kernel {
 
 struct KernelDefinition {
   std::string_view name;
-  std::string_view summary;  // one line: what it computes, shapes, attributes
+  std::string_view summary;  // one line: the results, shapes, attributes
   // Refuses (kInvalidArgument) any signature that Run could not execute safely.
   absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const Signature& signature);
   // Pairs (output, input) of argument indices that may be the same bytes.

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_X86_LEVELS_H_
 #define BOWLINE_KERNELS_REGISTRY_X86_LEVELS_H_
 
-// The levels of the x86-64 psABI that Target.cpu names, and what each adds to the one before: who generates code for a
-// level and who runs it ask the same list.
+// The levels of the x86-64 psABI that Target.cpu names, and the features that each adds to the level before. The code
+// generators for a level and the devices that run it use the same list.
 
 #include <algorithm>
 #include <cstddef>

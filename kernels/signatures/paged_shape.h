@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_SIGNATURES_PAGED_SHAPE_H_
 #define BOWLINE_KERNELS_SIGNATURES_PAGED_SHAPE_H_
 
-// Apart from what reads them off a signature, so that sources that are compiled for an instruction set may include it.
+// Apart from the code that reads them off a signature, so that sources compiled for an instruction set may include it.
 
 #include <cstdint>
 

@@ -98,7 +98,7 @@ absl::StatusOr<ProductShape> ParseProduct(const Signature& signature) {
     const std::string_view name = arguments[i].name;
     (name == "C" ? shape.result : arguments[i].extents.size() == 1 ? shape.vector : shape.matrix) = index;
   }
-  // What is left is a product into a dense C.
+  // Without the epilogue, the kernel is a product into a dense C.
   Signature own = signature;
   std::erase_if(own.attributes, [](const Attribute& known) { return known.name == kEpilogue; });
   own.attributes.push_back({"c_strides", {0, n, 1}, {}, {}});

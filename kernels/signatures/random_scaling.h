@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_SIGNATURES_RANDOM_SCALING_H_
 #define BOWLINE_KERNELS_SIGNATURES_RANDOM_SCALING_H_
 
-// Apart from what reads it off a signature, so that sources that are compiled for an instruction set may include it.
+// Separate from the code that reads it off a signature, so that sources compiled for an instruction set may include it.
 
 namespace bowline::kernels {
 

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_SIGNATURES_SIGNATURE_CHECK_H_
 #define BOWLINE_KERNELS_SIGNATURES_SIGNATURE_CHECK_H_
 
-// What every kernel's Create checks first. All errors are kInvalidArgument and name the kernel and the argument or
-// attribute.
+// The checks with which every kernel's Create begins. All errors are kInvalidArgument and name the kernel and the
+// argument or attribute.
 
 #include <initializer_list>
 #include <string_view>
@@ -50,7 +50,7 @@ absl::Status CheckSignature(const Signature& signature, absl::Span<const Argumen
                             std::initializer_list<std::string_view> attributes);
 
 // The first attribute of the signature that is not among `known`, or null. A device whose kernels are apart from those
-// of `kernels/cpu` asks: an attribute that a signature gained since then would be read off it, and computed by nobody.
+// of `kernels/cpu` asks: an attribute that a signature gained since then would be read off it, but not computed.
 const Attribute* AttributeOutside(const Signature& signature, absl::Span<const std::string_view> known);
 
 // The argument's shape must be exactly `expected`, which the message explains as `meaning`, e.g. "[batch, seq]".

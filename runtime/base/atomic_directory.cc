@@ -49,7 +49,7 @@ void RemoveTree(const std::string& path) {
   fs::remove_all(path, ignored);
 }
 
-// Deletes what killed writers left in `parent`: staging directories that nobody holds locked.
+// Deletes the leftovers of killed writers in `parent`: staging directories that no process holds locked.
 void RemoveLeftovers(const std::string& parent) {
   std::error_code error;
   fs::directory_iterator entries(parent, error);
@@ -143,7 +143,7 @@ absl::Status AtomicDirectory::Commit() {
   }
   staging_path_.clear();
   lock_.Close();
-  // This also removes what an earlier, killed Commit left behind: the name itself holds a whole directory again.
+  // This also removes leftovers of an earlier, killed Commit: the name itself holds a whole directory again.
   RemoveTree(replaced);
   return absl::OkStatus();
 }

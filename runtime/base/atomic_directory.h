@@ -25,7 +25,7 @@ class AtomicDirectory {
 
   AtomicDirectory(AtomicDirectory&&) = default;
   AtomicDirectory& operator=(AtomicDirectory&&) = delete;
-  // Deletes what was written, unless there was a Commit.
+  // Deletes the written files, unless there was a Commit.
   ~AtomicDirectory();
 
   const std::string& path() const { return path_; }

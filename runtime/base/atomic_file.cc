@@ -43,7 +43,7 @@ std::string DirectoryOf(absl::string_view path) {
 }
 
 bool AreSameFile(const std::string& first, const std::string& second) {
-  // What cannot be resolved is an error when it is written.
+  // A path that cannot be resolved is no error here: writing to the path reports the error.
   const auto where = [](const std::string& path) {
     std::error_code error;
     const std::filesystem::path resolved = ResolveLinks(path).value_or(path);

@@ -45,7 +45,7 @@ class AtomicFile {
   // content that can be made again and is checked when it is read.
   absl::Status CommitUnsynced();
 
-  // Does what CommitUnsynced does, but replaces nothing: kAlreadyExists where somebody has given the name to a file.
+  // Like CommitUnsynced, but replaces nothing: kAlreadyExists where a file has the name already.
   absl::Status CommitNewUnsynced();
 
  private:
@@ -67,7 +67,7 @@ class AtomicFile {
 // Create, Append, Commit.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 
-// Whether what is written to `first` and to `second` would be one file: the paths may be spelled differently, and
+// Whether writes to `first` and to `second` would go to one file: the paths may be spelled differently, and
 // symbolic links are followed. Neither file has to exist.
 bool AreSameFile(const std::string& first, const std::string& second);
 

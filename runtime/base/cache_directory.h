@@ -5,7 +5,7 @@
 
 namespace bowline {
 
-// The folder of what can be made again: $BOWLINE_CACHE_DIR, $XDG_CACHE_HOME/bowline or ~/.cache/bowline, the first that
+// The folder of replaceable files: $BOWLINE_CACHE_DIR, $XDG_CACHE_HOME/bowline or ~/.cache/bowline, the first that
 // is set; empty if none is, or if BOWLINE_CACHE_DIR is "off". It may not exist yet.
 std::string DefaultCacheDirectory();
 

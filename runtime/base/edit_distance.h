@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-// Which name somebody meant. Uses the standard library alone, for the compiler's dialects say it too.
+// Finds the name that the user meant. Uses the standard library alone, for the compiler's dialects say it too.
 namespace bowline {
 
 // Levenshtein's distance: the least number of inserted, removed or replaced characters that makes `from` into `to`.

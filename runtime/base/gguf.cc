@@ -23,7 +23,7 @@ constexpr uint64_t kMaxKeys = uint64_t{1} << 16;
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("'", absl::Utf8SafeCHexEscape(name), "'"); }
 
-// The bytes of a value of a type with one size; 0 for strings, arrays and what is no type.
+// The bytes of a value of a type with one size; 0 for strings, arrays and unknown types.
 uint64_t SizeOfValue(GgufValueType type) {
   switch (type) {
     case GgufValueType::kU8:

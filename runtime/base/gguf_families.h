@@ -19,7 +19,7 @@ struct GgufFamily {
   absl::string_view name;  // in general.architecture and as model_type
   absl::string_view model_class;
   bool is_interleaved;                            // rows of queries and keys
-  absl::string_view layers;                       // what stands before the number of a layer in Hugging Face's names
+  absl::string_view layers;                       // the text before the number of a layer in Hugging Face's names
   absl::Span<const GgufName> model_names;         // of tensors outside of layers
   absl::Span<const GgufName> layer_names;         // after "blk.N.", and after `layers`, the number and a dot
   absl::Span<const GgufName> integers;            // keys that must be there, after the architecture and a dot

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval(100);  // of looking at a pipe again
 
-// Opens a pipe for writing alone: who could read it as well would never see that its reader is gone.
+// Opens a pipe for writing alone: a process that can also read the pipe never sees that its reader is gone.
 absl::StatusOr<FileDescriptor> OpenPipe(const std::string& path, const JsonLinesWriter::PipeHooks& hooks) {
   for (int attempt = 0;; ++attempt) {
     FileDescriptor file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
@@ -90,7 +90,7 @@ absl::Status JsonLinesWriter::WriteLine(absl::string_view line) {
     const absl::Status failed = ErrnoToStatus(errno, absl::StrCat("cannot write '", path_, "'"));
     struct stat info = {};
     const auto part = static_cast<off_t>(line.size() - rest.size());
-    // Best effort: who goes on with the file cuts half a line off as well.
+    // Best effort: a process that continues the file also cuts half a line off.
     if (is_file_ && part > 0 && ::fstat(file_.get(), &info) == 0) {
       Cut(static_cast<uint64_t>(info.st_size - part)).IgnoreError();
     }

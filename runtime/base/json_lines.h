@@ -23,7 +23,7 @@ class JsonLinesWriter {
     std::function<bool()> stops;                  // whether a reader that takes nothing is waited for no longer
   };
 
-  // Goes on behind what is there. `path` may be a pipe or a device such as /dev/stdout. A named pipe is opened when it
+  // Appends to existing contents. `path` may be a pipe or a device such as /dev/stdout. A named pipe is opened when it
   // has a reader, for which this waits. kFailedPrecondition when another writer has the file.
   static absl::StatusOr<JsonLinesWriter> Open(const std::string& path, PipeHooks hooks = {});
 

@@ -15,7 +15,7 @@ namespace bowline {
 
 // A whole file, read-only, mapped: opening costs the same for a kilobyte and a terabyte, and pages come in when they
 // are read. The bytes stay valid when the file is deleted or replaced by rename (which is how Bowline writes). A file
-// that somebody truncates in place while it is mapped is a SIGBUS, as with every mapping: see mapping_faults.h, and
+// that a process truncates in place while mapped is a SIGBUS, as with every mapping: see mapping_faults.h, and
 // SurviveFaults.
 class MappedFile {
  public:

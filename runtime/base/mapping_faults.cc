@@ -14,11 +14,11 @@ namespace bowline {
 namespace {
 
 constexpr int kExitCode = 3;
-// The first address of a slot that nobody has, and of one that is being filled; no file is mapped there.
+// The first address of a free slot, and of one that is being filled; no file is mapped there.
 constexpr uintptr_t kFree = 0, kFilling = 1;
 
-// A signal handler may not wait for whom it interrupted, and so nobody locks the table. A file that finds it full is
-// reported without its name.
+// A signal handler may not wait for the thread that it interrupted, so the table has no lock. A file that finds it full
+// is reported without its name.
 struct Slot {
   std::atomic<uintptr_t> begin{kFree}, end{0};
   std::array<char, 512> path;

@@ -26,7 +26,7 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-// Nothing for what does not exist, and for pipes and devices, which keep nothing that could be lost.
+// Nothing for paths that do not exist, and for pipes and devices, which keep nothing that could be lost.
 std::optional<Identity> IdentityOf(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;

@@ -15,7 +15,7 @@ struct NamedFile {
   std::string path;  // empty: not given
 };
 
-// kInvalidArgument, naming both flags, where a command would write over what it reads: where an output is an input, a
+// kInvalidArgument, naming both flags, where a command would write over its inputs: where an output is an input, a
 // file of a model or of checkpoints in a directory that is an input, or a file that another output is too. Files are
 // the same if device and inode are, after links are followed. To be called before anything is opened for writing.
 absl::Status CheckOutputs(absl::Span<const NamedFile> inputs, absl::Span<const NamedFile> outputs);

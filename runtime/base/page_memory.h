@@ -11,7 +11,7 @@ namespace bowline {
 
 // Zeroed memory from mmap: pages that are never touched cost nothing. It starts at a multiple of 2 MiB and asks for
 // huge pages; the page after its last is inaccessible, so that code that runs past the end stops there instead of in
-// somebody else's memory.
+// memory of other owners.
 class PageMemory {
  public:
   // kResourceExhausted when the system has no such memory.

@@ -6,12 +6,12 @@
 
 namespace bowline {
 
-// A count that one thread advances and any others wait for. What was written before Advance is seen after WaitFor.
+// A count that one thread advances and any others wait for. After WaitFor, a thread sees all writes before Advance.
 class ProgressCounter {
  public:
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // Adds one. That costs a system call only when somebody waits for just this value.
+  // Adds one, with a system call only when a thread waits for just this value.
   void Advance();
 
   // Returns when the count is at least `target`.
@@ -21,8 +21,8 @@ class ProgressCounter {
   static constexpr uint64_t kNobody = UINT64_MAX;
 
   std::atomic<uint64_t> value_{0};
-  std::atomic<uint64_t> wake_at_{kNobody};  // the smallest target of those who sleep
-  std::atomic<uint32_t> wakes_{0};          // what they sleep on
+  std::atomic<uint64_t> wake_at_{kNobody};  // the smallest target of sleeping threads
+  std::atomic<uint32_t> wakes_{0};          // the word that waiting threads sleep on
 };
 
 }  // namespace bowline

@@ -24,7 +24,7 @@ absl::StatusCode CodeOf(int error_number) {
   }
 }
 
-// What the person can do about it; empty where strerror says it all.
+// The advice to the user, which follows strerror's text; empty where that text suffices.
 const char* AdviceOf(int error_number) {
   switch (error_number) {
     case ENOSPC:

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_BASE_STATUS_H_
 #define BOWLINE_RUNTIME_BASE_STATUS_H_
 
-// Errors are values. absl::StatusCode is chosen by who has to act:
+// Errors are values. absl::StatusCode depends on the person who has to act:
 //   kInvalidArgument     the user's input (a file, a flag) is wrong                    exit code 1
 //   kNotFound            a file or a name that the user gave does not exist            exit code 1
 //   kFailedPrecondition  two inputs do not fit together (plan and weights, target)     exit code 1

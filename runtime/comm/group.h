@@ -34,7 +34,7 @@ class RankGroup {
   // others do not wait for it. The first error stays. Does nothing when `why` is OK.
   virtual void Abort(absl::Status why) = 0;
 
-  // OK, or what broke the group.
+  // OK, or the error that broke the group.
   virtual absl::Status status() const = 0;
 
   // Contract

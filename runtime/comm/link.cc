@@ -5,7 +5,7 @@
 namespace bowline {
 namespace {
 
-// A year in nanoseconds: far from what overflows.
+// A year in nanoseconds: far from an overflow.
 constexpr double kLongest = 3.2e16;
 
 }  // namespace

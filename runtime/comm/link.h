@@ -10,13 +10,13 @@ namespace bowline {
 
 using targets::LinkOptions;
 
-// What an operation takes on a ring of n members in `steps` messages one after the other, `bytes` on each link in all.
-// Of collectives kernels/registry/collectives.h says both; a send is one message, a barrier 2(n-1) without a byte.
+// The time of an operation on a ring of n members in `steps` messages one after the other, `bytes` on each link in all.
+// kernels/registry/collectives.h gives both for collectives; a send is one message, a barrier 2(n-1) without a byte.
 // (all-gather: Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH, 2005;
 // all-reduce: Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, 2009.)
 std::chrono::nanoseconds LinkTime(const LinkOptions& link, int steps, double bytes);
 
-// What `operation` of `total` elements of one of `members` takes on a link.
+// The time on a link that `operation` takes one of `members` members, for `total` elements.
 std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const hal::Operation& operation, uint64_t total,
                                     int members);
 

@@ -9,7 +9,7 @@
 namespace bowline {
 namespace {
 
-// Stored is what memory holds, Sum what is computed with. Unsigned, so that integer sums wrap.
+// Stored is the type in memory, Sum the type of the computation. Unsigned, so that integer sums wrap.
 struct F32 {
   using Stored = float;
   using Sum = float;

@@ -11,8 +11,8 @@ struct Share {
   size_t begin, end;
 };
 
-// What of `total` elements member `rank` of `ranks` reduces. Whole cache lines of every type, so that two members do
-// not write to one line of an aligned buffer; the last members may have nothing.
+// The range of `total` elements that member `rank` of `ranks` reduces. Shares are whole cache lines of every type, so
+// that no two members write to one line of an aligned buffer; the last members may have empty shares.
 inline Share ShareOf(size_t total, size_t ranks, size_t rank) {
   constexpr size_t kUnit = 64;
   const size_t share = (total / ranks + kUnit) / kUnit * kUnit;

@@ -46,7 +46,7 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
     const fbs::InPlace& pair = *kernel.in_place()->Get(i);
     const std::pair<int, int> allowed = {static_cast<int>(pair.output()), static_cast<int>(pair.input())};
     const auto& pairs = (*definition)->in_place;
-    // What the epilogue reads and writes is the compiler's affair: the kernel hands it on.
+    // The compiler answers for the accesses of an epilogue: the kernel only hands the arguments on.
     const int operands = (*definition)->epilogue_operands;
     if (HasEpilogue(kernel) && allowed.first >= operands && allowed.second >= operands) continue;
     if (std::find(pairs.begin(), pairs.end(), allowed) == pairs.end()) {

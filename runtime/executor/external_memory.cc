@@ -69,7 +69,7 @@ absl::Status ExternalMemory::Write(uint32_t buffer, uint64_t offset, absl::Span<
     if (!own.ok()) {
       return Annotate(own.status(), absl::StrCat("buffer ", Quoted(plan_.buffers()->Get(buffer)->name())));
     }
-    // What is not written now stays as it was.
+    // The bytes that this write leaves out keep their borrowed values.
     if (!place.borrowed.empty()) BOWLINE_RETURN_IF_ERROR((*own)->Write(0, place.borrowed));
     place.own = *std::move(own);
     place.borrowed = {};

@@ -172,7 +172,7 @@ void Ports::Begin(uint32_t index, std::vector<Copy>& copies) {
   }
   ++begun_[index];
   for (auto& [buffer, input] : inputs_) {
-    // What was written for the next run of another entry that takes buffers in turn is there until that begins.
+    // An input written for the next run of another entry that takes buffers in turn stays until that run begins.
     const auto alternating = alternating_.find(buffer);
     if (alternating != alternating_.end() && alternating->second.entry != index) continue;
     input.written.assign(input.written.size(), false);

@@ -74,7 +74,7 @@ class Ports {
   const fbs::Plan& plan_;
   std::map<uint32_t, Input> inputs_;             // by buffer
   std::map<uint32_t, Alternating> alternating_;  // by first buffer
-  // What was written last to inputs that entries promise something about together, by first buffer.
+  // The values last written to inputs about which entries promise something jointly, by first buffer.
   std::map<uint32_t, std::vector<int32_t>> held_;
   std::vector<uint64_t> begun_;  // number of runs that were begun, by entry
   std::vector<uint32_t> ended_;  // parity of the run that was waited for last, by entry

@@ -7,7 +7,7 @@
 namespace bowline {
 namespace {
 
-// A recording of a single command would cost what the command does.
+// A recording of a single command would cost as much as the command.
 constexpr size_t kLeastPiece = 2;
 
 bool IsCommunication(const BoundCommand& command) {

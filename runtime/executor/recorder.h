@@ -35,7 +35,7 @@ bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<Bo
 // communications are, which stay commands of their own.
 //
 // A program runs by its streams once before it is recorded: libraries and devices prepare in a first run what they may
-// not prepare while they record, and what runs once is not worth a recording.
+// not prepare while they record, and a program that runs once is not worth a recording.
 //
 // Whatever differs between runs is in memory, at the same addresses: commands have no other operands. Ports that take
 // two buffers in turn have a recording for each.

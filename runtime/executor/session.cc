@@ -83,7 +83,7 @@ bool TakesTime(const BoundCommand& command) { return command.kind != fbs::Comman
 Session::Session(LoadedPlan plan, const SessionOptions& options) : plan_(std::move(plan)), options_(options) {}
 
 Session::~Session() {
-  // What is under way uses everything else.
+  // Runs under way use all other members, so wait for the runs first.
   std::optional<uint64_t> label;
   if (bound_ != nullptr) (void)Synchronize(&label);
 }
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
 
 void Session::SayNotes() const {
   if (!options_.note) return;
-  std::map<std::string, std::vector<size_t>> kernels;  // by what is to say of them
+  std::map<std::string, std::vector<size_t>> kernels;  // by note
   for (size_t i = 0; i < bound_->launchables.size(); ++i) {
     const std::string note = bound_->launchables[i] == nullptr ? "" : bound_->launchables[i]->Note();
     if (!note.empty()) kernels[note].push_back(i);

@@ -52,7 +52,7 @@ struct SessionOptions {
   // Proves that commands cannot race, hang or read bytes that nobody wrote (checker/PlanProof.h), and refuses a plan
   // for several ranks without certificates. Off: whatever VerifyPlan accepts is run, to see what it does.
   bool prove = true;
-  // Is told, at most once, what does not end a run and its user should know.
+  // Receives each note for the user, at most once. A note does not end a run.
   std::function<void(absl::string_view)> note = {};
 };
 
@@ -117,7 +117,7 @@ class Session {
   // An input that the plan feeds from an output has its value of the run before, unless it was written.
   //
   // kFailedPrecondition, and nothing began, when an input was not written since the last run, for its value is
-  // undefined then, or when the run may not overlap with what is under way.
+  // undefined then, or when the run may not overlap with runs under way.
   absl::StatusOr<RunTicket> Start(int entry);
   // Returns when a run, and those that began before it, are over. An error names entry, segment, command and source,
   // and state may be half updated then. kInvalidArgument where a kernel found its data wrong. A run that began after
@@ -204,7 +204,7 @@ class Session {
   // The call in the labels of copies that feed inputs, which are in no segment.
   static constexpr uint32_t kFeedCall = 0x7fffffff;
 
-  // What the device says of how it computes kernels, each sentence once.
+  // Reports the device's notes on how it computes kernels, each note once.
   void SayNotes() const;
   absl::Status Allocate();
   absl::Status FillConstants();

@@ -1,4 +1,4 @@
-// What kernels of a session found wrong in their data.
+// The part of a session that reports the faults which kernels found in their data.
 
 #include <algorithm>
 #include <cstring>

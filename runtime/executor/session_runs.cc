@@ -198,11 +198,11 @@ absl::Status Session::Prepare() {
 
 absl::Status Session::Synchronize(std::optional<uint64_t>* label) {
   absl::Status first;
-  // All of them, also after an error: what is issued next finds streams that are as new.
+  // Synchronize all streams, also after an error, so that later commands find streams that are as new.
   for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
     absl::Status status = stream->Synchronize();
     if (status.ok()) continue;
-    // Streams may fail in different runs; what failed first is of the earlier one.
+    // Streams may fail in different runs; the first failure is that of the earlier run.
     const std::optional<uint64_t> failed = stream->FailedLabel();
     const bool is_earlier = failed.has_value() && label->has_value() && RunOf(*failed).number < RunOf(**label).number;
     if (!first.ok() && !is_earlier) continue;

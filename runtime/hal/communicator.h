@@ -34,7 +34,7 @@ class Communicator {
   // Allocates the memory that such an operation needs, so that issuing it allocates nothing.
   virtual absl::Status Reserve(const Operation& operation, absl::Span<const Piece> pieces) { return absl::OkStatus(); }
 
-  // Puts an operation into the stream; see OperationKind for what it does.
+  // Puts an operation into the stream; see OperationKind for its effect.
   virtual absl::Status Issue(Stream& stream, const Operation& operation, absl::Span<const Piece> pieces) = 0;
 
   // Contract

@@ -43,10 +43,10 @@ class Device {
   virtual ~Device() = default;
 
   virtual absl::string_view name() const = 0;
-  // What the machine behind it is, for people who compare times: the name of a card and the version of its driver.
+  // Describes the machine behind the device, for people who compare times: the name of a card, its driver's version.
   virtual std::string Description() const { return std::string(name()); }
 
-  // kFailedPrecondition, naming what the code needs and what this machine has, if it cannot run here.
+  // kFailedPrecondition, naming the needs of the code and the features of this machine, if it cannot run here.
   virtual absl::Status CheckTarget(const Target& target) const = 0;
 
   // kResourceExhausted when there is not enough memory.

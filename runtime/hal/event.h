@@ -20,8 +20,8 @@ class Event {
   // True once Record was called on some stream.
   virtual bool recorded() const = 0;
 
-  // Returns when the stream has come to the point that was recorded last, or at once if none was. What is in the stream
-  // behind it may still be under way. An error is one of the device: see Stream::HasFailed for commands.
+  // Returns when the stream has come to the point that was recorded last, or at once if none was. Commands after that
+  // point may still be under way. The error is one of the device: for errors of commands see Stream::HasFailed.
   virtual absl::Status Await() const = 0;
 
   // The time at which the stream came to the point that was recorded last, by the device's clock, in nanoseconds of

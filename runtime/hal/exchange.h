@@ -40,13 +40,13 @@ class Exchange {
   // the first one stays. For a device that finds out by itself that a peer is gone.
   virtual absl::Status Break(absl::Status why) = 0;
 
-  // OK, or what broke the run.
+  // OK, or the error that broke the run.
   virtual absl::Status status() const = 0;
 
-  // For a device whose own library moves the data, instead of Run. Says what this member is in from now on: the
-  // operation with its number, kNone for none; its elements; and how many operations of all members it has begun by the
-  // library so far. Whoever is late is found and explained as with Run, by the time since an operation was first
-  // reported: to be called every few milliseconds. Returns status().
+  // For a device whose own library moves the data, instead of Run. Reports the current state of this member: the number
+  // of its operation, or kNone; the operation's elements; and how many operations of all members this member has begun
+  // with the library so far. The exchange finds and explains late ranks as Run does, by the time since an operation was
+  // first reported: to be called every few milliseconds. Returns status().
   virtual absl::Status Report(const Operation& operation, uint64_t elements, uint64_t collectives) = 0;
 
   // Reports an error of the communication library, such as NCCL, that a lost rank may have caused: ends the exchange as
@@ -64,11 +64,11 @@ class Exchange {
   //   run. In place: kAllReduce may have receive == send; kAllGather, send == this rank's chunk of receive;
   //   kReduceScatter, receive == this rank's chunk of send. Other overlaps are not allowed. Until the operation ends
   //   other members may read `send`. Nothing is allocated after the first use. Errors: kInvalidArgument when members
-  //   run operations that do not match (kind, reduction, type, counts, peer), naming two of them and what each called.
+  //   run operations that do not match (kind, reduction, type, counts, peer), naming two of them and the call of each.
   //   kDeadlineExceeded when a member does not come in time, saying who waits for whom: rank, operation, and its number
   //   on this communicator, from 0. kUnavailable, with the same, when a member's process died, was stopped or cannot be
   //   reached. After an error of what members do, the ranks cannot know where they are: all communicators made with
-  //   this one are broken, and what waits on them, or comes later, ends with the same error.
+  //   this one are broken, and calls that wait on them, or come later, end with the same error.
 };
 
 }  // namespace bowline::hal

@@ -18,10 +18,10 @@ enum class MemorySpace {
 
 // Contract
 //   An address is a value, which any thread may hold and add to. It means something to its own device alone, and only
-//   as long as its allocation is there, which nobody keeps by holding an address. 0 is no address: who needs no memory,
-//   such as a kernel without scratch, gives 0. What a command reads and writes from an address on lies within one
-//   allocation, or within what Device::AddressOfHost was given. A device need not notice what does not: the verifier of
-//   plans proves it. All commands may use memory of kDevice. Memory of kPinnedHost is for Stream::Copy and for the
+//   as long as its allocation exists; holding an address does not keep the allocation. 0 is no address: a command
+//   without memory, such as a kernel without scratch, gives 0. The bytes that a command accesses from an address lie in
+//   one allocation, or in the memory given to Device::AddressOfHost. The verifier of plans proves this, so a device
+//   need not check it. All commands may use memory of kDevice. Memory of kPinnedHost is for Stream::Copy and for the
 //   host.
 
 }  // namespace bowline::hal

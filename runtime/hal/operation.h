@@ -10,7 +10,7 @@
 
 namespace bowline::hal {
 
-// What a member of a communicator does with its pieces, of n members:
+// The effect of each operation on the pieces of a member, for n members:
 //   kAllReduce      receive[count]     = op over members of send[count]
 //   kAllGather      receive[n * count] = concatenation of every member's send[count], in the order of members
 //   kReduceScatter  receive[count]     = this member's chunk of op over members of send[n * count]

@@ -11,7 +11,7 @@ class Recording {
 
   // Contract
   //   Launches, copies and communicators' operations have the addresses, geometries and constants that they were
-  //   recorded with; what may differ between replays is in memory. Launchables, communicators and allocations that were
+  //   recorded with; values that replays may vary are in memory. Launchables, communicators and allocations that were
   //   recorded outlive the recording. It may be destroyed when the streams that replayed it were synchronised.
 };
 

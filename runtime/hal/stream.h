@@ -53,7 +53,7 @@ class Stream {
   // so has no point.
   virtual absl::Status Wait(const Event& event) = 0;
 
-  // Runs what Device::Record recorded. An error of it names no command.
+  // Runs the commands that Device::Record recorded. Its errors name no command.
   virtual absl::Status Replay(const Recording& /*recording*/) {
     return absl::UnimplementedError("the device replays no commands");
   }
@@ -77,7 +77,7 @@ class Stream {
   //   Launch, Copy, Call, Record and Wait allocate nothing after a stream's first use with as many arguments, and may
   //   return before the command ran; a stream that has very many commands to run makes its caller wait.
   //   After a command that failed when its call had returned, later ones are skipped until the stream was synchronised;
-  //   events are reached all the same, so that an error is never a hang of somebody else.
+  //   events are reached all the same, so that an error never makes another stream hang.
   //   `geometry` and `arguments` need to stay until the stream was synchronised.
   //   All objects come from the stream's own device. One thread at a time uses a stream.
 

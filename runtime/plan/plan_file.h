@@ -23,7 +23,7 @@ inline constexpr uint64_t kMaxPlanBytes = (uint64_t{1} << 31) - 1;
 
 // A plan that passed every check of the format: identifier, content hash, version, schema, structure and VerifyPlan.
 // Errors name the file: kNotFound and kPermissionDenied for the file itself; kDataLoss for damaged bytes;
-// kFailedPrecondition for another version or schema; kInvalidArgument for what VerifyPlan refuses.
+// kFailedPrecondition for another version or schema; kInvalidArgument for a plan that VerifyPlan refuses.
 class LoadedPlan {
  public:
   // Maps the file; its bytes are not copied.

@@ -303,7 +303,7 @@ std::variant<ApiRequest, ApiError> ParseRequest(absl::string_view body, bool cha
   return request;
 }
 
-// What the parser reads of a body that is right.
+// The fields that the parser reads of a valid body.
 RequestFields FieldsOf(const Value& body, bool chat) {
   ApiRequest request;
   RequestObject fields(body, Defaults(chat), Ignored());

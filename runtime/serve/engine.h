@@ -26,7 +26,7 @@ struct Generation {
   uint64_t seed = 0;
   int32_t top_logprobs = 0;  // most likely tokens that `take` gets with each token
   std::vector<int32_t> end_tokens;
-  // Called once, on the engine's thread, before the first step that computes it; null: nobody asks.
+  // Called once, on the engine's thread, before the first step that computes it; null: no call.
   std::function<void()> begin = nullptr;
   // Called on the engine's thread with each token that is no end token; false when that is enough.
   std::function<bool(const SampledToken&)> take;
@@ -71,10 +71,10 @@ class Ticket {
 
 class Engine {
  public:
-  // Cancels what runs and waits, and waits for it.
+  // Cancels running and waiting requests, and waits for their end.
   virtual ~Engine() = default;
 
-  // Accepts all or none, and gives a ticket for each. kInvalidArgument for what the engine can never compute,
+  // Accepts all or none, and gives a ticket for each. kInvalidArgument for requests that the engine can never compute,
   // kResourceExhausted when too many wait, kUnavailable when the engine drains.
   virtual absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> Submit(std::vector<Generation> generations) = 0;
 
@@ -83,7 +83,7 @@ class Engine {
 
   // Takes no more requests; `drained` runs on the engine's thread once all have ended.
   virtual void Drain(std::function<void()> drained) = 0;
-  // Cancels what runs and waits.
+  // Cancels running and waiting requests.
   virtual void CancelAll() = 0;
 
   virtual EngineCounts counts() const = 0;

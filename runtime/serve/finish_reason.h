@@ -6,7 +6,7 @@
 namespace bowline::serve {
 
 enum class FinishReason : uint8_t {
-  kStop,       // an end token, or whoever takes the tokens has what it wants
+  kStop,       // an end token, or the receiver of the tokens wants no more
   kLength,     // as many tokens as were asked for, or as fit
   kCancelled,  // the client is gone, or the server stops
   kFailed,

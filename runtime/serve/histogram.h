@@ -18,7 +18,7 @@ inline constexpr double kEndsOfStepTokens[] = {1, 8, 16, 32, 64, 128, 256, 512, 
 
 // Counts values by size.
 struct Histogram {
-  // `upper_ends` ascend, and outlive this; a last bucket has what is above.
+  // `upper_ends` ascend, and outlive this; a last bucket counts larger values.
   explicit Histogram(absl::Span<const double> upper_ends) : ends(upper_ends), counts(upper_ends.size() + 1) {}
 
   void Add(double value) {

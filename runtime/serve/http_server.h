@@ -23,12 +23,12 @@ struct HttpLimits {
   size_t connections = 1024;
   // Of a reply that the client does not read; beyond, the connection is closed.
   size_t unread_bytes = 4 << 20;
-  // Until a request is complete, and until the client takes what is written.
+  // Until a request is complete, and until the client takes the written text.
   std::chrono::milliseconds request_time = std::chrono::seconds(60), write_time = std::chrono::seconds(30);
 };
 
 struct HttpRequest {
-  std::string method, path;  // the path without what follows '?'
+  std::string method, path;  // the path without its query
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
 
@@ -39,8 +39,8 @@ struct HttpRequest {
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 // A request and its reply: either Reply, once, or BeginStream, any number of Write, and EndStream. May be called from
-// any thread. What is written to a client that is gone is dropped. A handler that drops the exchange without a reply
-// closes the connection.
+// any thread. The server drops text that is written to a client that is gone. A handler that drops the exchange without
+// a reply closes the connection.
 class HttpExchange {
  public:
   virtual ~HttpExchange() = default;

@@ -13,11 +13,11 @@
 
 namespace bowline::serve {
 
-// Writes lines to a descriptor from a thread of its own, so that a reader that stops holds up nobody.
+// Writes lines to a descriptor from a thread of its own, so that a reader that stops delays no other thread.
 class LineLog {
  public:
   struct Options {
-    size_t waiting_bytes = 1 << 20;  // of lines that nobody read yet; further lines are lost
+    size_t waiting_bytes = 1 << 20;  // of lines that no reader read yet; further lines are lost
     // How long the end waits for a reader.
     std::chrono::milliseconds patience = std::chrono::seconds(1);
   };
@@ -34,7 +34,7 @@ class LineLog {
 
  private:
   void Run();
-  // False when nobody can read any more.
+  // False when no process can read any more.
   bool WriteAll(absl::string_view text);
   bool WaitForRoom();
 

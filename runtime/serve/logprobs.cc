@@ -10,7 +10,7 @@
 namespace bowline::serve {
 namespace {
 
-// JSON has no infinity; OpenAI's API says this of what is as good as impossible.
+// JSON has no infinity; OpenAI's API says this of tokens that are as good as impossible.
 double Finite(float logprob) { return std::max(static_cast<double>(logprob), -9999.0); }
 
 std::string TextOf(const std::string& bytes) {

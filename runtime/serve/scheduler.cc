@@ -9,7 +9,7 @@
 namespace bowline::serve {
 namespace {
 
-// What does not fit i32, the type of the ports, is no size.
+// Ports have the type i32, so a size must fit i32.
 constexpr int64_t kLargest = INT32_MAX;
 
 absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least) {
@@ -93,7 +93,7 @@ std::optional<StepBatch> Scheduler::Next() {
   ++steps_;
   Admit();
   for (const auto& sequence : running_) CatchUp(*sequence);
-  // Who is alone has all blocks, which suffice; so a sequence is left in the end.
+  // A sequence that runs alone gets all blocks, which suffice. So in the end at least one sequence remains.
   while (!running_.empty()) {
     if (Select()) return MakeBatch(Extend());
   }
@@ -101,7 +101,7 @@ std::optional<StepBatch> Scheduler::Next() {
 }
 
 void Scheduler::Admit() {
-  // Blocks that those who run are going to take for the tokens that they have.
+  // Blocks that running sequences are going to take for the tokens that they have.
   int64_t promised = 0;
   for (const auto& sequence : running_) {
     promised += std::max<int64_t>(0, BlocksFor(sequence->size()) - static_cast<int64_t>(sequence->blocks.size()));
@@ -122,7 +122,7 @@ void Scheduler::Admit() {
     for (const int32_t block : hit) pool_.Share(block);
     sequence.cached = static_cast<int64_t>(hit.size()) * shape_.block_tokens;
     sequence.blocks = std::move(hit);
-    // Its turn is behind those of all who run.
+    // Its turn comes after those of all running sequences.
     sequence.last_step = steps_ - 1;
     if (options_.prefix_cache && !sequence.preempted) {
       prefix_queries_ += static_cast<uint64_t>(sequence.size());
@@ -137,7 +137,7 @@ void Scheduler::CatchUp(Sequence& sequence) {
   const int64_t width = shape_.block_tokens;
   if (!options_.prefix_cache || sequence.cached % width != 0) return;
   const absl::Span<const int32_t> tokens = sequence.tokens;
-  // The last token is computed by each, for what comes next.
+  // Each sequence computes its last token itself, for the next one.
   while (sequence.cached + width < sequence.size()) {
     const auto block = pool_.prefixes().Find(sequence.blocks.empty() ? 0 : sequence.blocks.back(),
                                              tokens.subspan(static_cast<size_t>(sequence.cached), shape_.block_tokens));
@@ -314,7 +314,7 @@ std::vector<Progress> Scheduler::Finish(absl::Span<const SampledToken> sampled) 
     const int64_t before = sequence->cached;
     sequence->cached += std::exchange(sequence->rows, 0);
     if (sequence->cached >= sequence->size() && sampled[r].token < 0) {
-      // Nobody shares what may be no numbers.
+      // Its blocks may hold NaN, so no other sequence may share them.
       progress.push_back({sequence->id, sampled[r], FinishReason::kFailed});
       Remove(sequence);
       continue;

@@ -39,7 +39,7 @@ struct SequenceRequest {
 // A request that waits or runs.
 struct Sequence {
   uint64_t id = 0;              // ascending in the order of arrival
-  std::vector<int32_t> tokens;  // the prompt and what was generated
+  std::vector<int32_t> tokens;  // the prompt and the generated tokens
   int64_t prompt_tokens = 0, max_new_tokens = 0;
   SequenceSampling sampling;
   std::vector<int32_t> end_tokens;
@@ -77,12 +77,12 @@ class Scheduler {
   std::optional<StepBatch> Next();
   // `sampled` has an entry per sequence of the step.
   std::vector<Progress> Finish(absl::Span<const SampledToken> sampled);
-  // The step failed: what it should have written is unknown, and its sequences end. Gives their ids.
+  // The step failed: its results are unknown, and its sequences end. Gives their ids.
   std::vector<uint64_t> Fail();
 
   const CacheShape& shape() const { return shape_; }
   const BlockPool& pool() const { return pool_; }
-  // In the order of arrival; who runs arrived before who waits.
+  // In the order of arrival; running sequences arrived before waiting ones.
   const std::vector<std::unique_ptr<Sequence>>& running() const { return running_; }
   const std::deque<std::unique_ptr<Sequence>>& waiting() const { return waiting_; }
   bool idle() const { return running_.empty() && waiting_.empty(); }

@@ -50,7 +50,7 @@ constexpr Path kPaths[] = {{"GET", "/v1/models"},       {"GET", kOneModel},    {
                            {"GET", "/openapi.json"},    {"GET", "/health"},    {"GET", "/ready"},
                            {"GET", "/metrics"}};
 
-// The text that a part of a path stands for; what is no code of a byte stays.
+// The text that a part of a path stands for; text that is no code of a byte stays.
 std::string Unescaped(absl::string_view part) {
   std::string text;
   for (size_t i = 0; i < part.size(); ++i) {

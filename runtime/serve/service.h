@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_SERVE_SERVICE_H_
 #define BOWLINE_RUNTIME_SERVE_SERVICE_H_
 
-// The paths of the server: OpenAI's API over an engine, and what whoever runs it asks.
+// The paths of the server: OpenAI's API over an engine, and the paths for its operator.
 
 #include <atomic>
 #include <condition_variable>
@@ -69,7 +69,7 @@ class Service {
   void Complete(const std::shared_ptr<HttpExchange>& exchange, const std::shared_ptr<RequestRecord>& record, bool chat);
   // The tokens of the request's prompt.
   std::variant<std::vector<int32_t>, ApiError> Encode(const ApiRequest& request, bool chat) const;
-  // What an engine is to do for the request, but for who takes the tokens; with defaults of the model.
+  // Turns the request into a task of an engine, with defaults of the model; the task lacks the receiver of the tokens.
   std::variant<Generation, ApiError> Plan(const ApiRequest& request, bool chat) const;
   void Tokenize(HttpExchange& exchange) const;
   OrderedJson Model() const;

@@ -8,7 +8,7 @@
 //   outputs  sampled i32 [R], logprobs f32 [R], likely i32 [R, L], likely_logprobs f32 [R, L]
 //
 // Tokens are those that graph.sample_tokens draws from the logits of the rows `sample`, at the positions `lengths`. The
-// entry says what is promised of rows, lengths and blocks (Sequences in plan.fbs), and the limit of `tokens` is the
+// entry states the promises about rows, lengths and blocks (Sequences in plan.fbs), and the limit of `tokens` is the
 // vocabulary.
 
 #include <vector>

@@ -2,7 +2,7 @@
 #define BOWLINE_RUNTIME_TEXT_CHAT_TEMPLATE_H_
 
 // Chat templates: the part of Jinja that published ones use, as transformers' apply_chat_template sets it up. Templates
-// may be hostile: they change nothing but their own namespaces, and limits bound what they take.
+// may be hostile: they change nothing but their own namespaces, and limits bound their use of time and memory.
 
 #include <cstddef>
 #include <cstdint>

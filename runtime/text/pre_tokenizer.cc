@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxSteps = 64;  // each is a level of recursion
 
-// Joins matches and what is between them as `behavior` says, and hands over what is complete.
+// Joins matches and the text between them as `behavior` says, and hands over complete pieces.
 class Joiner {
  public:
   using Part = absl::FunctionRef<absl::Status(size_t begin, size_t end)>;

@@ -18,7 +18,7 @@ class PreTokenizer {
   static absl::StatusOr<PreTokenizer> Create(const std::vector<PreTokenizerStep>& steps);
 
   using Piece = absl::FunctionRef<absl::Status(absl::string_view piece)>;
-  // `at_start`: `text` is the beginning of what a caller gave.
+  // `at_start`: `text` is the beginning of the caller's text.
   absl::Status Split(absl::string_view text, bool at_start, Piece piece) const { return Run(0, text, at_start, piece); }
 
  private:

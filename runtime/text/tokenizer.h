@@ -21,7 +21,7 @@
 namespace bowline {
 
 struct EncodeOptions {
-  bool add_special = true;    // what the tokenizer puts around a text, as a begin token
+  bool add_special = true;    // puts the tokenizer's tokens around a text, such as a begin token
   bool parse_special = true;  // special tokens in the text are tokens; otherwise they are text like any other
   bool one_begin = false;     // begin tokens at the start are one, whoever wrote them
   // A text of more tokens is kOutOfRange, which is found without encoding most of a far longer one.
@@ -36,7 +36,7 @@ class Tokenizer {
   // `text` is UTF-8, of less than 1 GiB.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text, const EncodeOptions& options = {}) const;
 
-  // UTF-8; what is none in the tokens is U+FFFD. Ids without a token are nothing.
+  // UTF-8; invalid bytes of the tokens become U+FFFD. Ids without a token are nothing.
   std::string Decode(absl::Span<const int32_t> ids, bool skip_special = false) const;
 
   // All ids are below.

@@ -12,7 +12,7 @@
 namespace bowline {
 
 // The tokenizer of a Hugging Face directory: tokenizer.json, and the names of the begin, end and pad tokens from
-// tokenizer_config.json or special_tokens_map.json. What a file says that is not known here is refused by its name.
+// tokenizer_config.json or special_tokens_map.json. Unknown contents of a file are refused by name.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& directory);
 
 // tokenizer.json alone. Messages begin with `what`.

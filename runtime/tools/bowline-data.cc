@@ -1,4 +1,4 @@
-// bowline-data: text to token files, what is inside of token files, and checkpoints of many ranks as whole ones.
+// bowline-data: text to token files, the contents of token files, and checkpoints of many ranks as whole ones.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

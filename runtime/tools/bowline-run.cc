@@ -70,7 +70,7 @@ failures in a row without a checkpoint of --save-every. A wrong input, numbers t
 Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a rank that died), 4 a loss or a state became
 infinite or NaN, 75 stopped by a signal before the last step (EX_TEMPFAIL): the same command with --resume goes on.)";
 
-// What the plan is for, after looking at the options for it.
+// Chooses the run that suits the plan's entries, after checking the options of that kind of run.
 absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& options, const RunModes& modes) {
   // This check comes before thousands of ranks start, each of which would print the error.
   BOWLINE_RETURN_IF_ERROR(Annotate(RequireCode(plan.plan()), absl::StrCat("'", options.plan, "'")));
@@ -135,10 +135,10 @@ absl::Status CheckRestarts(const RunOptions& options) {
       options.save, " once that has a checkpoint, unless the exit code is 0, 1 or 4"));
 }
 
-// What the name of the trace of a rank that is a process ends in.
+// The suffix of the trace's name for a rank that is a process.
 std::string TraceSuffix(int rank) { return absl::StrCat(".rank-", rank); }
 
-// Starts the processes of the run, and looks at what would be wrong on each of them once.
+// Starts the processes of the run, and checks once for mistakes that each would report.
 absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int argc, char** argv) {
   std::vector<std::string> suffixes;
   for (int rank = 0; rank < options.nproc; ++rank) suffixes.push_back(TraceSuffix(rank));

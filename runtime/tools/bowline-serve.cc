@@ -230,7 +230,7 @@ class Signals {
   std::thread thread_;
 };
 
-// Why the ranks of the plan no longer run, and what is then to be done.
+// Why the ranks of the plan no longer run, and the remedy.
 class Broken {
  public:
   void Set(const absl::Status& why) {
@@ -254,7 +254,7 @@ class Broken {
   std::function<void()> handler_;
 };
 
-// What a plan can do for clients.
+// A plan as clients use it: the engine, with the sizes of the context and the vocabulary.
 struct Served {
   std::unique_ptr<serve::Engine> engine;
   int64_t context = 0, vocabulary = 0;
@@ -286,7 +286,7 @@ absl::StatusOr<Served> ServeTexts(Session* session, const ServeOptions& options)
                 generator->context(), generator->vocabulary()};
 }
 
-// What belongs to a model alone, or to a plan alone.
+// Refuses options that belong to a model alone, or to a plan alone.
 absl::Status CheckOptions(ServeOptions& options) {
   if (IsModelPath(options.plan)) {
     if (options.weights.empty()) options.weights = options.plan;

@@ -70,7 +70,7 @@ std::string HelpText(const std::map<std::string, std::string>& tools) {
   return text;
 }
 
-// "bowline data tokenize": the command of a tool that somebody takes for a verb; empty where there is none.
+// "bowline data tokenize": the command of a tool that the user takes for a verb; empty where there is none.
 std::string CommandOfTool(const std::string& verb, const std::map<std::string, std::string>& tools) {
   const auto data = tools.find("data");
   const std::vector<fs::path> folders = ToolFolders();
@@ -151,7 +151,7 @@ absl::Status Dispatch(const std::vector<std::string>& arguments) {
   return Become(tool->second, rest);
 }
 
-// Catches what the standard library throws: out of memory, a name that no path can hold.
+// Catches exceptions of the standard library: out of memory, a name that no path can hold.
 int Main(int argc, char** argv) {
   try {
     return ReportStatus(kTool, Dispatch({argv + std::min(argc, 1), argv + argc}));

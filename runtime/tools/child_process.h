@@ -8,11 +8,11 @@
 
 namespace bowline {
 
-// Runs a program to its end; what it prints goes to this process's standard error. It does not outlive this process.
+// Runs a program to its end; its output goes to this process's standard error. It does not outlive this process.
 //
 // kCancelled when SIGINT or SIGTERM came meanwhile, which ended it: the caller has them blocked, on all threads.
 // kInvalidArgument when it said by exit code 1 that its input is wrong, kInternal when it failed otherwise; both name
-// the program, and the reason is what it printed.
+// the program, and the reason is its output.
 absl::Status RunChild(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace bowline

@@ -34,7 +34,7 @@ std::string ContentsOf(const std::string& path) {
   return fingerprint.ok() ? *fingerprint : std::string(fingerprint.status().message());
 }
 
-// Contents and weights of all files. What is no list of files is compared as it is.
+// Contents and weights of all files. An argument that is no list of files is compared as text.
 std::string ContentsOfData(const std::vector<std::string>& arguments) {
   const absl::StatusOr<std::vector<DataFile>> files = ParseDataFiles(arguments);
   if (!files.ok()) return absl::StrJoin(arguments, ", ");

@@ -9,9 +9,9 @@ class App;
 
 namespace bowline {
 
-// What the processes of a run must have been given alike: every option of the parsed `app` but those that belong to one
-// rank or change nothing that is computed (--rank, --metrics, --quiet, ...). Of data and weights their contents count,
-// not where each machine has them.
+// The options that all processes of a run must have alike: every option of the parsed `app` except those that belong to
+// one rank or change no result (--rank, --metrics, --quiet, ...). For data and weights the contents count, not the
+// paths on each machine.
 NamedValues ComparedOptions(const CLI::App& app);
 
 }  // namespace bowline

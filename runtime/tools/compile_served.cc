@@ -63,7 +63,7 @@ bool IsGiven(const std::vector<CompileFlag>& flags, absl::string_view name) {
   return std::any_of(flags.begin(), flags.end(), [&](const CompileFlag& flag) { return flag.first == name; });
 }
 
-// The ranks of --mesh; the compiler says what is wrong with it.
+// The ranks of --mesh; the compiler reports its mistakes.
 uint64_t RanksOf(const std::vector<CompileFlag>& flags) {
   uint64_t ranks = 1;
   for (const auto& [flag, value] : flags) {

@@ -40,7 +40,7 @@ std::string Short(absl::string_view description) {
                                 : absl::StrCat(clause.substr(0, clause.rfind(' ', kMost)), " ...");
 }
 
-// Shell functions that answer questions about a command: its commands, its flags, and what a value may be. Both shells
+// Shell functions that answer questions about a command: its commands, its flags, and the possible values. Both shells
 // read them. They set the array `reply`, and fail where there is nothing to say.
 std::string Tables(const FlagsOfVerbs& verbs, bool describes) {
   std::string commands, flags, values, choices;

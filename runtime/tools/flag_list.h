@@ -35,7 +35,7 @@ struct CommandInfo {
 // The tool itself, and then its commands.
 std::vector<CommandInfo> DescribeCommands(const CLI::App& app);
 
-// One line for each command and each flag; FlagsFromText reads what FlagsToText writes, and gives nothing for any other
+// One line for each command and each flag; FlagsFromText reads FlagsToText's output, and gives nothing for any other
 // text.
 std::string FlagsToText(const std::vector<CommandInfo>& commands);
 std::vector<CommandInfo> FlagsFromText(absl::string_view text);

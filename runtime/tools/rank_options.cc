@@ -18,7 +18,7 @@ std::string CheckProcesses(const std::string& text) {
   return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number of processes from 1 on";
 }
 
-// DetectLaunch says what is wrong with the number itself: it knows all three of them.
+// DetectLaunch reports mistakes of the number itself: it knows all three of them.
 std::string CheckRank(const std::string& text) {
   int value = 0;
   return absl::SimpleAtoi(text, &value) ? "" : text + " is not a whole number, as ranks and their count are";

@@ -8,7 +8,7 @@
 
 namespace bowline {
 
-// What ranks print, merged into this process's standard error: whole lines, each with "[rank 3] " before it. Error
+// The output of ranks, merged into this process's standard error: whole lines, each with "[rank 3] " before it. Error
 // messages of the tool, whose name begins them, are kept until the end with the lines that follow them, and those that
 // several ranks have alike are printed once, whole.
 class RankOutput {
@@ -16,7 +16,7 @@ class RankOutput {
   RankOutput(absl::string_view tool, int ranks)
       : tool_(tool), pending_(static_cast<size_t>(ranks)), errors_(pending_.size()) {}
 
-  // Takes what there is to read from the non-blocking `descriptor`. False at its end.
+  // Takes the available bytes from the non-blocking `descriptor`. False at its end.
   bool Read(int rank, int descriptor);
 
   // Whether the rank has printed an error message.

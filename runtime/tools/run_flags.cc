@@ -223,7 +223,7 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
 
 namespace {
 
-// What plans need that continue a text.
+// Checks the options that plans need to continue a text.
 absl::Status CheckPrompt(const RunOptions& o) {
   BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR or --weights MODEL.gguf"));
   BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty() || !o.prompt_tokens.empty(),

@@ -13,7 +13,7 @@ class Option;
 
 namespace bowline {
 
-// Options of bowline-run's command line by what plan they are for.
+// Options of bowline-run's command line by the kind of plan that they are for.
 struct RunModes {
   // Those of `steps` alone are for plans that serve, as are those of `generation`.
   std::vector<CLI::Option*> training, generation, steps;

@@ -70,13 +70,13 @@ enum class RunEnd {
   kStopped,  // by a signal, before it was done
 };
 
-// What runs one rank. All ranks of a run have the same end.
+// The function that runs one rank. All ranks of a run have the same end.
 using RunRank = std::function<absl::StatusOr<RunEnd>(LoadedPlan, const RunOptions&)>;
 
 // The options of one rank of a run: of several ranks only rank 0 speaks and writes metrics.
 RunOptions OptionsOfRank(const RunOptions& options, const RankView& view);
 
-// kInvalidArgument when this process would write over what it reads, or over a file that is none of metrics. The names
+// kInvalidArgument when this process would write over its inputs, or over a file that is none of metrics. The names
 // of traces end in `suffixes`, one for each rank that writes its own.
 absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
 
@@ -85,7 +85,7 @@ bool ComputesNothing(const RunOptions& options);
 
 // Prints a note to stderr, unless the run is quiet.
 void Note(const RunOptions& options, absl::string_view text);
-// Notes what the plan has no use for.
+// Notes options that the plan has no use for.
 void NoteWeights(const RunOptions& options, const LoadedWeights& weights);
 
 // Creates a session with the driver, links and other settings of the options.

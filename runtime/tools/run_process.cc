@@ -39,7 +39,7 @@ absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, cons
   gloo.timeout = options.timeout();
   gloo.rendezvous_timeout = TimeOf(options.rendezvous_timeout_s);
   absl::StatusOr<LoadedPlan> plan = LoadedPlan::FromFile(options.plan);
-  // Before ranks meet: those of another number would wait for ranks that nobody starts.
+  // Before ranks meet: those of another number would wait for ranks that never start.
   if (plan.ok()) BOWLINE_RETURN_IF_ERROR(CheckRankCount(*plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<GlooGroup> group, GlooGroup::Create(gloo));
   Report(spawned, SpawnReport::kAllMet);

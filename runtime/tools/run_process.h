@@ -17,8 +17,8 @@ using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
 // Runs this process as the rank of the plan that `launch` says, of several: meets the others, compares the plan and
 // `values` with theirs, and calls `run`. Whatever fails ends the other ranks too; what
-// fails there ends this one, with an error that says who waited for whom and which rank is the cause.
-// `spawned`: what SpawnRanks gave this process, which is told when all have met; nothing if somebody else started it.
+// fails there ends this one, with an error that says which rank waited for which, and which rank is the cause.
+// `spawned`: what SpawnRanks gave this process, which is told when all have met; nothing if another program started it.
 absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, const SpawnedRank& spawned,
                           NamedValues values, const RunAsRank& run);
 

@@ -26,7 +26,7 @@ absl::Status RunRanks(LoadedPlan plan, const RankOptions& options, const RunAsRa
     group->Abort(status);
     return status;
   };
-  // Rank 0 has what the caller loaded, and this thread, which gets the process's signals.
+  // Rank 0 has the plan that the caller loaded, and this thread, which gets the process's signals.
   std::vector<LoadedPlan> plans;
   plans.push_back(std::move(plan));
   while (plans.size() < static_cast<size_t>(ranks)) {

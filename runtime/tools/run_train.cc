@@ -83,7 +83,7 @@ absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoi
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }
 
-// The agreement of the ranks, which says what it waits for; until the steps begin, no line is open on the terminal.
+// The agreement of the ranks, which reports its waits; until the steps begin, no line is open on the terminal.
 absl::StatusOr<Agreement> AgreementOf(const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, options.timeout()));
   agreement.SetNotes([&options](absl::string_view note) { Note(options, note); });
@@ -194,13 +194,13 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   return absl::OkStatus();
 }
 
-// Also of a quiet run: nothing happens until somebody reads.
+// Also of a quiet run: the run waits until a process reads the pipe.
 MetricsLog::PipeHooks PipeHooks() {
   return {.note = [](absl::string_view note) { absl::FPrintF(stderr, "bowline-run: note: %s\n", note); },
           .stops = &StopSignalCame};
 }
 
-// Opens --metrics of rank 0, and writes what a run that is resumed owes them. `resumed`: null for a new run.
+// Opens --metrics of rank 0, and writes the lines that a resumed run owes them. `resumed`: null for a new run.
 absl::StatusOr<std::optional<MetricsLog>> OpenMetrics(const RunOptions& options, const std::string& run,
                                                       const Trainer* resumed, Agreement& agreement) {
   std::optional<MetricsLog> metrics;

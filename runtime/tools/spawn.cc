@@ -76,7 +76,7 @@ class Spawner {
         output_(options.tool, static_cast<int>(children_.size())),
         met_(children_.size() == 1) {}
   Spawner(const Spawner&) = delete;
-  // Kills what runs.
+  // Kills running processes.
   ~Spawner();
 
   absl::Status Start();
@@ -236,7 +236,7 @@ SpawnEnd Spawner::Wait() {
     CheckStopped();
     CheckGrace();
   }
-  // Reads what the ranks wrote last.
+  // Reads the last output of the ranks.
   for (size_t rank = 0; rank < children_.size(); ++rank) ReadOutput(static_cast<int>(rank));
   // When the user ended the ranks, their errors are not printed: some would complain about others that ended.
   output_.Finish(/*errors=*/end_.ended_by == 0);

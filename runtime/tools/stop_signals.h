@@ -21,7 +21,7 @@ bool IsIgnored(int signal);
 // starts this program blocks the signals until then.
 void EndOnStopSignals();
 
-// Makes the first stop signal a request to finish what is being done; a second one ends the process at once. The result
+// Makes the first stop signal a request to finish the current work; a second one ends the process at once. The result
 // becomes true with the request. A SIGHUP that is ignored stays ignored.
 const std::atomic<bool>& CatchStopSignals();
 

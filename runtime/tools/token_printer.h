@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// Prints to stdout what a prompt and its continuation are made of: ids as 1,2,3, or text.
+// Prints to stdout the tokens of a prompt and its continuation: ids as 1,2,3, or text.
 class TokenPrinter {
  public:
   // The text that is complete with a token; may be empty.
@@ -28,7 +28,7 @@ class TokenPrinter {
   absl::Status PrintText(const std::string& text);
 
   TextOf text_of_;    // null: ids
-  std::string last_;  // of what was printed
+  std::string last_;  // of the printed text
 };
 
 }  // namespace bowline

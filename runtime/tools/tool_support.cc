@@ -65,7 +65,7 @@ std::string DescribeFlagOfOther(const std::string& tool, const CLI::App& app) {
   return "";
 }
 
-// "" is what a variable of a shell gives that is not set, and not the same as no flag.
+// A shell variable that is not set gives "", which is not the same as no flag.
 std::string DescribeEmptyValue(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_TOOL_SUPPORT_H_
 #define BOWLINE_RUNTIME_TOOLS_TOOL_SUPPORT_H_
 
-// What every command does alike.
+// The code that all commands share.
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,7 @@ class App;
 namespace bowline {
 
 // Makes a closed pipe or a file size limit an error of the write, which would end the process otherwise, and a file
-// that somebody shortens while `tool` has it mapped an error that names it (runtime/base/mapping_faults.h). To be
+// that a process shortens while `tool` has it mapped an error that names it (runtime/base/mapping_faults.h). To be
 // called first.
 void PrepareSignals(const char* tool);
 
@@ -28,7 +28,7 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code);
 int ReportStatus(absl::string_view tool, const absl::Status& status);
 
 // Writes `text` to stdout; an error when it does not take all (a full disk behind a redirection). A reader that closed
-// the pipe (`| head`) has seen what it wanted: the text is dropped without an error, so that the command ends with the
+// the pipe (`| head`) has seen enough: the text is dropped without an error, so that the command ends with the
 // exit code that its own work gives.
 absl::Status PrintToStdout(absl::string_view text);
 

@@ -6,7 +6,7 @@
 
 namespace bowline {
 
-// Adds what the session's rank measured: its commands by stream, each with its source and bytes.
+// Adds the measurements of the session's rank: its commands by stream, each with its source and bytes.
 void AddTrace(const Session& session, ChromeTrace& trace);
 
 }  // namespace bowline

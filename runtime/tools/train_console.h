@@ -24,7 +24,7 @@ class TrainConsole : public TrainObserver {
   void OnSave(int64_t step, const std::string& path) override;
   void OnNote(absl::string_view note) override;
 
-  // Says what the steps cost the host, where they ran beside it.
+  // Prints the cost of the steps to the host, if the steps ran beside the host.
   void Summarize();
 
   // A line that stays.

@@ -87,7 +87,7 @@ const std::string* FindNameHere(absl::string_view word, const std::vector<std::s
   return nullptr;
 }
 
-// "--batch", "-o": what `app` and its option groups take.
+// "--batch", "-o": the flags that `app` and its option groups take.
 void AddFlags(const CLI::App& app, std::vector<std::string>& flags) {
   for (const CLI::App* group : app.get_subcommands({})) {
     if (group->get_name().empty()) AddFlags(*group, flags);

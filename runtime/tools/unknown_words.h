@@ -12,7 +12,7 @@ class App;
 
 namespace bowline {
 
-// The one of `words`, which is not empty, that somebody who wrote `word` probably meant: the first that begins with it,
+// The one of `words`, which is not empty, that a user who wrote `word` probably meant: the first that begins with it,
 // else the nearest by its edits.
 const std::string& NearestWord(absl::string_view word, const std::vector<std::string>& words);
 

@@ -51,20 +51,20 @@ class Agreement {
   // the ranks do not come to it at about the same time, AllOkAfter is to be called.
   absl::Status AllOk(const absl::Status& mine);
 
-  // AllOk of what `work` returns, which may take much longer than a rank is waited for, and does not use this object.
+  // AllOk of the result of `work`, which may take much longer than a rank is waited for, and does not use this object.
   // Meanwhile a thread of the rank answers the others, so that a rank at work is not taken for one that is gone. After
-  // half of the timeout, or a few seconds, and then every 10 seconds rank 0 notes who is still at work: "waiting for
+  // half of the timeout, or a few seconds, and then every 10 seconds rank 0 notes ranks still at work: "waiting for
   // rank 3, which is DOING". Costs as much as AllOk where the work is short. No allocation but at the first call, and
   // for errors.
   absl::Status AllOkAfter(absl::string_view doing, absl::FunctionRef<absl::Status()> work);
 
-  // AnyOf what `work` returns, likewise.
+  // AnyOf of the result of `work`, likewise.
   absl::StatusOr<bool> AnyOfAfter(absl::string_view doing, absl::FunctionRef<bool()> work);
 
   // Where the notes of these two go; nowhere at first.
   void SetNotes(std::function<void(absl::string_view)> notes) { notes_ = std::move(notes); }
 
-  // The text that rank 0 gives; what the others give is not looked at.
+  // The text that rank 0 gives; the texts of other ranks are ignored.
   absl::StatusOr<std::string> FromRankZero(absl::string_view text);
 
  private:

@@ -39,7 +39,7 @@ class Evaluator {
   int64_t tokens() const { return whole_batches_ * ports_.tokens() + tail_ * ports_.sequence(); }
 
  private:
-  // The outputs of a run, or what is computed of them.
+  // The outputs of a run, or values computed from them.
   struct Sums {
     double loss = 0, tokens = 0;
     void Add(const Sums& other, double factor) {

@@ -52,7 +52,7 @@ bool WindowHidesNothing(const json& config) {
          number("max_window_layers", 28) >= number("num_hidden_layers", std::numeric_limits<int64_t>::max());
 }
 
-// What `config` says of the function by `keys` (kFunctionKeysAttachment), in one form: with the values that absent keys
+// The function's `keys` (kFunctionKeysAttachment) in `config`, in one form: with the values that absent keys
 // mean, and with "rope_theta" apart from "rope_scaling", which is an empty object where positions are not scaled.
 json Normalized(const json& config, const json& keys) {
   json result = json::object();

@@ -72,7 +72,7 @@ class TrainLoop {
       // Evaluations may fail, and come behind the save.
       if (saves) BOWLINE_RETURN_IF_ERROR(Save(options_.saves_in_background && !finishes));
       if (evaluates && !ending_) BOWLINE_RETURN_IF_ERROR(Evaluate());
-      // Both take long, and whoever wants to stop meanwhile need not wait for another step. A rank alone asks itself.
+      // Both take long, and a user who wants to stop then need not wait for another step. A rank alone asks itself.
       const bool asks = evaluates || saves || agreement_.ranks() == 1;
       if (!finishes && !ending_ && asks) BOWLINE_RETURN_IF_ERROR(MeetForStep());
     }
@@ -83,7 +83,7 @@ class TrainLoop {
   }
 
  private:
-  // Keeps the first error that does not spoil what is computed: the run ends by it when the last step is saved.
+  // Keeps the first error that does not spoil the results: the run ends by it when the last step is saved.
   void Remember(const absl::Status& status) { problem_.Update(status); }
 
   // Reads data by `fill`, which may take its time. Then waits for all ranks, which are there if nothing went wrong in
@@ -200,7 +200,7 @@ class TrainLoop {
   bool evaluation_is_due_ = false;  // and not done, or cut short
   absl::Status problem_;            // of this rank
   Clock::time_point filled_;        // when the last data were read
-  CheckpointSaver saver_;           // after what its callbacks use
+  CheckpointSaver saver_;           // after the members that its callbacks use
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ struct TrainLoopOptions {
   std::string begin = {};  // where the parameters that the run begins with are from, for messages
 };
 
-// Is told what happened, after it is in metrics and on disk.
+// Receives each event after it is in metrics and on disk.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;

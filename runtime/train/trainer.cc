@@ -94,7 +94,7 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint, absl::Span<const std:
     draws_go_on &= !setting.is_of_draws;
     changes->push_back(std::move(setting.values));
   }
-  // Settings that somebody changed in the file are no differences between runs.
+  // Settings that a user changed in the file are no differences between runs.
   if (!changes->empty()) BOWLINE_RETURN_IF_ERROR(checkpoint.CheckState());
   BOWLINE_RETURN_IF_ERROR(CheckChanges(checkpoint.path(), *changes, allowed, SettingNames(state)));
   if (state.next_draw > kMaxDraw) {

@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// Says what becomes of weights whose config.json describes another model than the plan's does
+// Says whether to refuse weights whose config.json describes another model than the plan's does
 // (runtime/train/model_config.h).
 enum class OtherConfig {
   kRefuse,  // results would be those of no model
@@ -37,7 +37,7 @@ struct LoadedWeights {
 // kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, naming every tensor that
 // is missing or has another shape or an unsuitable type, or that the plan would ignore although it belongs to a model:
 // any but buffers of old files and the head of tied embeddings. Where the plan has no config.json, as those of a .mlir
-// model, what it ignores is only reported.
+// model, ignored tensors are only reported.
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& directory,
                                           OtherConfig other_config = OtherConfig::kRefuse);
 

@@ -16,7 +16,7 @@ using Unit = std::pair<absl::string_view, double>;
 // Longer units first where one ends with another.
 constexpr Unit kBandwidths[] = {{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"KB/s", 1e3}, {"B/s", 1}};
 constexpr Unit kLatencies[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-// A year in nanoseconds: far from what overflows.
+// A year in nanoseconds: far from an overflow.
 constexpr double kLongest = 3.2e16;
 
 absl::Status Refuse(absl::string_view text, absl::string_view why) {

@@ -33,7 +33,7 @@ const LinkOptions& SlowestOf(const LinkOptions& a, const LinkOptions& b);
 using LinkTable = std::map<std::string, LinkOptions, std::less<>>;
 
 // "bandwidth=10GB/s,latency=5us": either or both. Bandwidth in B/s, KB/s, MB/s, GB/s or TB/s (powers of 1000), latency
-// in ns, us, ms or s. Returns kInvalidArgument saying what is allowed.
+// in ns, us, ms or s. Returns kInvalidArgument naming the allowed forms.
 absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
 
 // "[AXIS:]LINK" each, one at most for an axis and one for all others. Returns kInvalidArgument with the text and

@@ -21,7 +21,7 @@ BOWLINE_ALWAYS_INLINE Half32 LoadFirst(const uint16_t* from, int64_t count) {
                             __builtin_ia32_loaddquhi512_mask(reinterpret_cast<const Shorts*>(from), Shorts{}, mask));
 }
 
-// 32 elements of a row from `d` on, or what there is of them, with kWhole all; zeros where `is_row` is false.
+// 32 elements of a row from `d` on, or as many as the row has, with kWhole all; zeros where `is_row` is false.
 template <bool kWhole>
 BOWLINE_ALWAYS_INLINE Half32 LoadRow(const uint16_t* source, int64_t row, int64_t stride, int64_t d, int64_t head_dim,
                                      bool is_row) {

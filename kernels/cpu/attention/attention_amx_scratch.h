@@ -13,7 +13,7 @@
 
 namespace bowline::kernels {
 
-// A unit is a block of queries of some query heads that share a key head, so that many rows share what is packed of
+// A unit is a block of queries of some query heads that share a key head, so that many rows share the packed
 // keys and values. A head's rows begin at a multiple of kRows.
 template <typename Owner>
 struct AttentionAmxUnits {

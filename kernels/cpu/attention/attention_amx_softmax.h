@@ -35,7 +35,7 @@ BOWLINE_ALWAYS_INLINE Vec LargestOfRows(Vec (&rows)[16]) {
 }
 
 // The statistics of 16 queries. Probabilities are 2^(score - reference), in units of log2(e). The reference is a
-// maximum of some keys that none exceeds by more than kSlack, so that what was summed is hardly ever rescaled: rounding
+// maximum of some keys that none exceeds by more than kSlack, so that the sums are hardly ever rescaled: rounding
 // is relative, and 2^kSlack far from overflow.
 struct QueryStatistics {
   static constexpr float kSlack = 8;

@@ -117,8 +117,8 @@ void PackQueries(const AttentionShape& shape, BackwardPart part, const Scratch<T
   }
 }
 
-// What the queries [q0, q0 + kBlockQ) have to do with the keys [key_begin, key_end); adds to s.dk and s.dv, whose first
-// row is key_begin, and writes dq if all keys are there.
+// Computes the gradients from the pairs of queries [q0, q0 + kBlockQ) and keys [key_begin, key_end). Adds to s.dk and
+// s.dv, whose first row is key_begin, and writes dq unless `part` is kKeys.
 template <typename T>
 void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch<T>& s, const Head<T>& head, int64_t q0,
                    int64_t key_begin, int64_t key_end) {

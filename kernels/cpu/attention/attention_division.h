@@ -31,7 +31,7 @@ inline bool AttentionIsForAmx(const AttentionShape& shape, Isa isa) {
          shape.heads / shape.kv_heads * shape.queries >= kLeastRows;
 }
 
-// kAll, or kKeys and kQueries: what `threads` threads are sooner done with.
+// kAll, or kKeys and kQueries: the faster choice on `threads` threads.
 std::vector<BackwardPart> BackwardPartsFor(const AttentionShape& shape, int threads,
                                            const AttentionBackwardSizes& sizes);
 

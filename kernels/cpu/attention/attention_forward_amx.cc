@@ -41,7 +41,7 @@ void Hide(const AttentionShape& shape, int64_t query, int64_t queries, int64_t k
   IntVec lane;
   for (int i = 0; i < kLanes; ++i) lane[i] = i;
   for (int64_t i = 0; i < kRows; ++i, scores += kBlockK) {
-    const int64_t here = query + Smaller(i, queries - 1);  // rows without a query see what the last one does
+    const int64_t here = query + Smaller(i, queries - 1);  // rows without a query see the keys of the last query
     const int64_t first = FirstKey(shape, here) - k0, end = VisibleKeys(shape, here) - k0;
     for (int64_t j = range.begin; j < range.end; j += kLanes) {
       if (j >= first && j + kLanes <= end) continue;

@@ -124,7 +124,7 @@ static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t s
   PackRows(rows, head_dim, [&](int64_t i) { return source + i * stride; }, scale, strip);
 }
 
-// Writes what a strip holds back into rows: row(i)[d] = scale[i] * strip[d][i] for i < rows.
+// Writes the values of a strip back into rows: row(i)[d] = scale[i] * strip[d][i] for i < rows.
 template <typename Row>
 BOWLINE_ALWAYS_INLINE void UnpackRowsOfStrip(int64_t rows, int64_t head_dim, const float* strip, const Vec (&scale)[2],
                                              Row row) {

@@ -17,9 +17,9 @@
 
 namespace bowline::kernels {
 
-// What a unit of the backward pass computes. kAll makes five products for each pair of a query and a key but has no
-// more units than key heads; kKeys and kQueries together make seven, in many units. The sum in each element has the
-// same order either way.
+// The gradients that a unit of the backward pass computes. kAll makes five products for each pair of a query and a key
+// but has no more units than key heads; kKeys and kQueries together make seven, in many units. Either way, each element
+// adds up its terms in the same order.
 enum class BackwardPart : uint8_t {
   kAll,      // dq, dk, dv of one key head
   kKeys,     // dk, dv of a range of keys of one key head
@@ -39,7 +39,7 @@ struct AttentionBackwardSizes {
 
 template <typename Words>
 struct AttentionBuffers {
-  static constexpr int64_t kBlockQ = 64;                // queries that share what is read of keys and values
+  static constexpr int64_t kBlockQ = 64;                // queries that share each read of keys and values
   static constexpr int64_t kStrip = 2 * Words::kLanes;  // columns: queries of scores, or elements of a head
   static constexpr bool kPairs = Words::kSteps == 2;
 

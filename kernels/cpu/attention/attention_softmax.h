@@ -54,7 +54,7 @@ static Vec LargestScore(int64_t from, int64_t keys, const float* products, float
 }
 
 // Turns products of one vector of queries with keys [from, keys) into 2^(score - maximum), as words of keys, rescaling
-// what was summed under the maximum so far. The sum is of what was not rounded.
+// what was summed under the maximum so far. The sum is of the unrounded values.
 template <typename T>
 static void UpdateSoftmax(int64_t from, int64_t keys, int64_t head_dim, float scale, float* scores, float* out,
                           float* maximum, float* sum) {

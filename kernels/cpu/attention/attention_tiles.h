@@ -122,11 +122,11 @@ struct Matrix {
   const float* Row(int64_t row) const { return data + row * stride; }
 };
 
-// What the queries of a strip see of the keys [k0, k0 + keys): all that is said of keys counts from k0. In each of its
-// two vectors the window of the last query begins and ends last.
+// Says which of the keys [k0, k0 + keys) the queries of a strip see; all positions of keys count from k0. In each of
+// the strip's two vectors the window of the last query begins and ends last.
 struct StripMask {
   int64_t from;       // no query sees keys before this one, a multiple of kTileRows
-  int64_t all;        // no key before this one is behind what some query sees; may be negative
+  int64_t all;        // no key before this one is past the visible keys of a query; may be negative
   int64_t seen[2];    // end of the keys that some query of the vector sees; 0 for a vector without queries
   int64_t hidden[2];  // end of the keys that are before the window of some query of the vector
   IntVec first;       // begin of the window of each query of the first vector

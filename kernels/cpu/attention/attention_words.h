@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_
 
-// What blocks hold of tensors of T, for products of OperandOf<T>: f32, widened where tensors are not, or pairs of bf16
-// as they are where the machine multiplies those. The functions for pairs exist only where that is so, and are chosen
-// by the operand. Only for *_isa.cc files.
+// The words that blocks of tensors of T consist of, for products of OperandOf<T>: f32, to which narrower elements are
+// widened, or unchanged pairs of bf16 where the machine multiplies such pairs. The functions for pairs exist only for
+// such machines, and the operand selects them. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_pack.h"
 

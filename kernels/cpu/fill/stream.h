@@ -11,7 +11,7 @@
 
 namespace bowline::kernels {
 
-// Outputs from this size on are streamed: about what of the last level of cache is one process's.
+// Outputs from this size on are streamed: about one process's part of the last-level cache.
 inline constexpr size_t kStreamBytes = size_t{16} << 20;
 
 inline constexpr size_t kStreamLine = 64;

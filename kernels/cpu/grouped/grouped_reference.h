@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_GROUPED_GROUPED_REFERENCE_H_
 #define BOWLINE_KERNELS_CPU_GROUPED_GROUPED_REFERENCE_H_
 
-// What the kernels of this folder compute, in f64 and in the plainest way, for offsets that ascend within the rows.
+// References of the kernels of this folder, in f64 and in the plainest way, for offsets that ascend within the rows.
 // Written from the definitions, sharing no code with the fast versions.
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 // How a thread computes with subnormal numbers, those below 2^-126 in f32. Processors of Intel take a hundred cycles or
 // more for each operation that reads or makes one, and probabilities of trained models underflow to them by the
-// thousand. So whoever runs kernels lets them be zeros (docs/architecture.md#numerics).
+// thousand. So programs that run kernels treat subnormal numbers as zeros (docs/architecture.md#numerics).
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@ namespace bowline::kernels {
 // On processors other than x86-64, one number for all.
 inline uint32_t FloatSettings() {
 #if defined(__x86_64__)
-  constexpr uint32_t kNoFlags = ~0x3fu;  // what operations have met
+  constexpr uint32_t kNoFlags = ~0x3fu;  // the flags that operations set
   return __builtin_ia32_stmxcsr() & kNoFlags;
 #else
   return 0;

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_ISA_HALF_VECTORS_H_
 #define BOWLINE_KERNELS_CPU_ISA_HALF_VECTORS_H_
 
-// Vectors of IEEE binary16 and what they are in f32, as types/half.h says. Only for *_isa.cc files.
+// Vectors of IEEE binary16 and their values in f32, as types/half.h says. Only for *_isa.cc files.
 
 #include "kernels/cpu/isa/simd.h"
 #include "types/half.h"

@@ -11,7 +11,7 @@
 //  4. callers write BOWLINE_SELECT_ISA(kName).
 // A file that multiplies bf16 may have one more variant, with AVX512-BF16 and AVX512-VNNI: it also declares
 // BOWLINE_DECLARE_BF16_VARIANT, is listed under bowline_add_bf16_sources and selected by BOWLINE_SELECT_BF16_ISA.
-// What AMX does is in files of its own, listed under bowline_add_amx_sources and declared by BOWLINE_DECLARE_AMX.
+// Code for AMX is in files of its own, listed under bowline_add_amx_sources and declared by BOWLINE_DECLARE_AMX.
 // A hot file may include only simd.h-style headers whose functions live in BOWLINE_ISA and <cstdint>: an inline
 // function of the standard library that it emitted would be shared by the linker with code that must run on older
 // machines.

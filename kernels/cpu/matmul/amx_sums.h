@@ -29,7 +29,7 @@ class AmxSums {
     rows_ = rows;
   }
 
-  // Sums that begin with zeros, or with what is at `sums`, whose rows are `stride` bytes apart.
+  // Sums that begin with zeros, or with the values at `sums`, whose rows are `stride` bytes apart.
   template <bool kSecondRows, bool kSecondColumns>
   BOWLINE_ALWAYS_INLINE void Load(const float* sums, int64_t stride, bool accumulate) {
     const float* const below = sums + kExtent * (stride / 4);

@@ -79,8 +79,8 @@ struct GemmOutput {
   TileEpilogue epilogue = nullptr;
   void* const* arguments = nullptr;
   int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product
-  // What is wanted is the product's transpose, contiguous in m: blocks of it are transposed before they leave.
-  // Not with `accumulate`.
+  // The caller wants the transpose of the product, contiguous in m: the kernel transposes each block before it stores
+  // it. Not with `accumulate`.
   bool flipped = false;
   // C is too large for a cache to hold it until it is read. A line that is written past the caches need not be read
   // first.

@@ -121,7 +121,7 @@ class PackedMatmul : public Kernel {
     return std::min(unit * tiles / sharing_.units * functions_.tiles.tile_m, shape_.m);
   }
 
-  // Columns [n0, n0 + n) of C, from what was packed of B.
+  // Columns [n0, n0 + n) of C, from the packed part of B.
   void MultiplyRows(const Operands& operands, const char* b, int64_t n0, int64_t n, char* scratch) const {
     loop_.RunMembers(sharing_.units, [&](int member, int64_t begin, int64_t end) {
       float* own_scratch = reinterpret_cast<float*>(scratch + static_cast<size_t>(member) * division_.scratch_bytes);

@@ -31,9 +31,9 @@ MatmulShape Oriented(const MatmulShape& s, bool* swapped) {
   return *swapped ? Transposed(s) : s;
 }
 
-// No more threads than get work for kLeastNanoseconds each. What is divided is packed in more, smaller steps, so a
-// product that one thread may as well compute is not. By rates of a core with AVX-512, of any other too: scratch is
-// sized for these threads, and a plan may come from another machine.
+// Returns how many of the threads get work for kLeastNanoseconds each. Threads pack a divided product in more,
+// smaller steps, so one thread computes a product alone if it is about as fast. The rates are those of a core with
+// AVX-512, also for other cores: plans size scratch for these threads, and may come from another machine.
 int UsefulThreads(const MatmulShape& s, int threads) {
   constexpr double kLeastNanoseconds = 2000;  // measured: products of 4 us take 3 us on two threads
   constexpr double kBytesPerNanosecond = 20;

@@ -2,7 +2,7 @@
 #define BOWLINE_KERNELS_CPU_MATMUL_MATMUL_DIVISION_H_
 
 // How a product is divided among threads, and the workspace that it then needs: a function of the signature and of the
-// instruction set, so that who plans for another machine gets the same answers.
+// instruction set, so that programs that plan for another machine get the same answers.
 
 #include <cstdint>
 

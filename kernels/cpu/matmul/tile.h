@@ -118,7 +118,7 @@ static void DirectBTile(int64_t words, const float* a, const typename Operand::S
                                   accumulate);
 }
 
-// Tables over the number of rows (and vectors): few rows cost in proportion, which is what decoding one token needs.
+// Tables over the number of rows (and vectors): few rows cost in proportion, as decoding one token needs.
 template <typename Operand, typename Index>
 struct TileTables;
 template <typename Operand, int... kIndex>
@@ -133,14 +133,14 @@ struct TileTables<Operand, IndexList<kIndex...>> {
 template <typename Operand>
 using Tiles = TileTables<Operand, Indices<kTileM * kVecs>>;
 
-// Rows of A: what PackA made of them, or as they lie, `stride` elements apart; then in_place is not null.
+// Rows of A: as PackA packed them, or as they lie, `stride` elements apart; then in_place is not null.
 template <typename Source>
 struct TileOfA {
   const float* packed;
   const Source* in_place;
   int64_t stride;
 };
-// Sums to be written, or added to what is there.
+// Sums to be written, or added to the values in memory.
 struct TileOfC {
   float* out;
   int64_t ld;

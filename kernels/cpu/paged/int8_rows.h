@@ -35,7 +35,7 @@ inline float Int8RowScale(float largest) {
 // The row of `width` values, in Int8RowBytes(width) bytes at `to`.
 template <typename V>
 void StoreInt8Row(const V* values, int64_t width, uint8_t* to) {
-  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to a whole number
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: a number added to it is rounded to a whole number
   const float scale = Int8RowScale(LargestMagnitude(values, width));
   std::memcpy(to, &scale, sizeof(scale));
   to += kInt8ScaleBytes;

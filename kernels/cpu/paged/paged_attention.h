@@ -1,11 +1,11 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_PAGED_ATTENTION_H_
 #define BOWLINE_KERNELS_CPU_PAGED_PAGED_ATTENTION_H_
 
-// How paged_attention is computed; paged_sequences.h says what.
+// The algorithm of paged_attention, which paged_sequences.h defines.
 //
 // A sequence with one row, as decoding has, is divided by key heads and by ranges of positions that begin at multiples
 // of a length that follows from the signature. A piece reads each key and value once for all query heads of the group,
-// with lanes of vectors along head_dim, and what was summed in each range is put together in the order of the ranges.
+// with lanes of vectors along head_dim, and the sums of the ranges are joined in the order of the ranges.
 //
 // The queries of a sequence with several rows are divided, for each key head, into tiles of up to kTileQueries, in the
 // order of rows and of heads in a row. Keys and values of a tile are copied from their blocks, a few at a time, into

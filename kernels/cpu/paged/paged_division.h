@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_PAGED_DIVISION_H_
 #define BOWLINE_KERNELS_CPU_PAGED_PAGED_DIVISION_H_
 
-// How paged_attention is divided, and its workspace: functions of the signature, for any instruction set. What *_isa.cc
-// files call is inlined (isa/isa.h).
+// The division of paged_attention into units, and its workspace: functions of the signature, for any instruction set.
+// The functions that *_isa.cc files call are inlined (isa/isa.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ static BOWLINE_PAGED_INLINE int64_t PagedGroup(const PagedAttentionShape& shape)
   return shape.query_heads / shape.paged.heads;
 }
 
-// What a piece leaves behind, in floats: sums [group][padded head_dim], maxima and sums of weights.
+// The partial result of a piece, in floats: sums [group][padded head_dim], maxima and sums of weights.
 struct PagedPartial {
   BOWLINE_PAGED_INLINE explicit PagedPartial(const PagedAttentionShape& shape)
       : padded(PaddedTo16(shape.paged.head_dim)),

@@ -166,7 +166,7 @@ BOWLINE_ALWAYS_INLINE void AddValues(int64_t d, int64_t part, int64_t count, con
   }
 }
 
-// What a block of `count` keys and values adds to `kHeads` query heads of a piece.
+// Adds the contribution of a block of `count` keys and values to `kHeads` query heads of a piece.
 template <int kHeads, typename T>
 static void AttendBlock(int64_t dim, int64_t count, const T* keys, const T* values, const int64_t* offsets,
                         const float* query, int64_t padded, const Ahead<T>& next_values, const Ahead<T>& next_keys,

@@ -26,7 +26,7 @@ struct TileQueries {
   }
 };
 
-// What the strip of queries from `strip` on sees of the positions [k0, k0 + keys): see StripMask.
+// Says which of the positions [k0, k0 + keys) the strip of queries from `strip` on sees: see StripMask.
 struct TileMask {
   int64_t from, all;
   int64_t seen[2], hidden[2];
@@ -51,7 +51,7 @@ struct TileMask {
   IntVec Visible(int n) const { return visible[n]; }
 };
 
-// Makes what is no finite number zero. Returns whether nothing was.
+// Replaces numbers that are not finite by zero. Returns whether all were finite.
 static bool ZeroWhatIsNotFinite(int64_t count, float* values) {
   IntVec wrong = IntVec(0);
   int64_t i = 0;

@@ -10,9 +10,9 @@
 
 namespace bowline::kernels {
 
-// The meter of a thread that does other things between regions, the caller of a team. What it lacks of a processor in a
-// time in which it slept elsewhere, for a message or a file, is not known, and so nothing is reported of that. Used by
-// that thread alone.
+// The meter of the caller of a team, a thread that does other work between regions. Where the caller slept elsewhere in
+// a period, for a message or a file, the meter cannot tell that sleep from time without a processor, so it reports
+// nothing for the period. Used by that thread alone.
 class CallerMeter {
  public:
   bool Due(int64_t now) const { return meter_.Due(now); }

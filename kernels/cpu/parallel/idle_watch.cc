@@ -57,7 +57,7 @@ void IdleWatch::Watch() {
       continue;
     }
     const int64_t now = Now();
-    // Where this thread was kept from its next look, somebody had the processors.
+    // Where this thread was kept from its next look, other programs had the processors.
     if (now > until_.load(std::memory_order_relaxed) + kMostBetweenLooks) {
       since_.store(INT64_MAX, std::memory_order_release);
     }

@@ -8,7 +8,7 @@ namespace bowline::kernels {
 
 // Sees whether the process could have another processor.
 //
-// One thread of the process, which the operating system runs on processors that nobody else wants (SCHED_IDLE), wakes
+// One thread of the process, which the operating system runs on processors without other work (SCHED_IDLE), wakes
 // every five milliseconds and looks whether it was run in time and undisturbed for a moment. It takes nothing from
 // anybody, which a helper that tried whether it gets a processor would do. It looks only while a team asks.
 class IdleWatch {

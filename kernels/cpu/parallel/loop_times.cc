@@ -7,7 +7,7 @@ namespace bowline::kernels {
 bool LoopTimes::RunsAlone(int64_t extent, int members) {
   const double of_team = of_team_.load(std::memory_order_relaxed), of_alone = of_alone_.load(std::memory_order_relaxed);
   if (of_team == 0) return false;
-  // Until a sample is taken, the caller alone is believed to take what all members were there for.
+  // Until a sample is taken, assume that the caller alone takes the time of all members together.
   const double alone = (of_alone == 0 ? of_team * members : of_alone) * static_cast<double>(extent);
   if (alone > kShort) return false;
   const uint32_t run = runs_.load(std::memory_order_relaxed);

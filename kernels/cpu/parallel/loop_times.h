@@ -13,7 +13,7 @@ namespace bowline::kernels {
 // of short loops some runs are samples of the way that is not taken otherwise. Long loops, for which a sample would be
 // dear, run on teams.
 //
-// Threads may use one object at the same time. They may lose what another one learned.
+// Threads may use one object at the same time. A thread may lose the times that another one measured.
 class LoopTimes {
  public:
   static constexpr double kShort = 200'000;  // ns that the caller takes alone

@@ -7,7 +7,7 @@
 // first loop, started anew by a loop for more of them, and end with it. So ranks that are threads of one process share
 // nothing. Helpers look for work for 50 microseconds and then sleep.
 //
-// The caller takes part and depends on no helper: it computes whatever nobody else has begun. Where other programs want
+// The caller takes part and depends on no helper: it computes all chunks not yet begun. Where other programs want
 // processors too, loops run on as many threads fewer as have none, and again on all within 100 ms of a processor being
 // idle (team_ledger.h). A short loop that a team takes longer for than the caller alone, because of what the machine
 // takes to hand chunks over, runs on the caller (loop_times.h). Results show nothing of this: how a range is divided
@@ -60,7 +60,7 @@ class ParallelLoop {
 };
 
 // From now on loops of this process run on all threads that they may run on, whatever other programs want and whether a
-// short loop gains by it or not: what a benchmark compares with.
+// short loop gains by it or not. Benchmarks use this mode as a baseline.
 void KeepTeamsWhole();
 
 }  // namespace bowline::kernels

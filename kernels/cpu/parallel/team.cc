@@ -11,7 +11,7 @@
 namespace bowline::kernels {
 namespace {
 
-// Several times what falling asleep and being woken costs, and longer than most gaps between regions.
+// Several times the cost of falling asleep and being woken, and longer than most gaps between regions.
 constexpr int64_t kSpinNanoseconds = 50'000;
 
 thread_local bool in_region = false;
@@ -44,7 +44,7 @@ Team::Team(int size) : size_(size), process_(getpid()), members_(new Member[stat
   try {
     for (int i = 1; i < size_; ++i) members_[i].thread = std::thread(&Team::Help, this, i);
   } catch (const std::system_error&) {
-    // The caller does what those who are missing would have done.
+    // The caller does the work of helpers that are missing.
   }
 }
 
@@ -74,7 +74,7 @@ Team::Times Team::Run(int members, const Division& chunks, Body body) noexcept {
               {round_, static_cast<uint16_t>(shares.Begin(i)), static_cast<uint16_t>(shares.Begin(i + 1))});
   }
   const uint32_t own = RunChunks(0, round_);
-  // Acquires what helpers wrote, if they have finished before.
+  // Acquires the writes of helpers, if they have finished before.
   if (unfinished_.fetch_sub(own, std::memory_order_acq_rel) != own) WaitForHelpers();
   const int64_t end = Now();
   in_region = false;
@@ -84,7 +84,7 @@ Team::Times Team::Run(int members, const Division& chunks, Body body) noexcept {
 }
 
 void Team::GiveShare(Member& member, const Share& share) {
-  // Sequentially consistent, as the pair in WaitForRound: one of the two threads sees what the other wrote.
+  // Sequentially consistent, as the pair in WaitForRound: one of the two threads sees the write of the other.
   member.share.store(share.ToWord(), std::memory_order_seq_cst);
   if (member.sleeps.load(std::memory_order_seq_cst) == 0) return;
   member.sleeps.store(0, std::memory_order_seq_cst);
@@ -117,7 +117,7 @@ void Team::Help(int member) {
     if (stopping_.load(std::memory_order_relaxed)) return;
     const uint32_t chunks = RunChunks(member, round);
     if (chunks == 0) continue;
-    // Before the region may end, so that the caller learns now who held it up.
+    // Before the region may end, so that the caller learns now how long it was held up.
     if (meter.Due(CoarseNow())) {
       const int64_t taken = meter.Report(Now(), Nanoseconds(CLOCK_THREAD_CPUTIME_ID));
       if (taken > 0) taken_.fetch_add(taken, std::memory_order_relaxed);

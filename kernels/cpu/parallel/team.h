@@ -3,14 +3,14 @@
 
 // A thread, the caller, and the helpers that it shares regions of work with.
 //
-// A region is divided into chunks before it begins. Each member of the team has a contiguous share of them. It takes
-// these from the front, and then takes chunks that nobody took from the back of other shares. So a helper that sleeps,
-// or that the operating system gives no processor, holds up nobody unless it is within a chunk; without helpers the
-// caller computes everything. Who computes a chunk depends on timing, what the chunks are does not.
+// A region is divided into chunks before it begins. Each member of the team takes chunks from the front of its share, a
+// contiguous range, and then free chunks from the back of other shares. So a helper that sleeps, or has no processor,
+// delays the region only while it is within a chunk; without helpers the caller computes everything. Timing decides
+// which member computes a chunk, but not where chunks begin and end.
 //
-// A share is one word, which names the region that its chunks belong to by the region's number, its round. Whoever
-// takes a chunk of a round knows by that that the region has not ended, and looks at it only then. So there is no
-// barrier to enter or leave a region by: a helper that comes late finds another round, or no chunks.
+// A share is one word, which contains the number of the region that its chunks belong to, the round. A member that has
+// taken a chunk of a round knows that the region has not ended, and reads the region only then. So regions need no
+// barrier at their begin or end: a helper that comes late finds another round, or no chunks.
 
 #include <atomic>
 #include <cstdint>
@@ -71,10 +71,10 @@ class Team {
   struct Region {
     Division chunks;
     Body body;
-    uint32_t float_settings;  // the caller's, which helpers take over, so that bits do not say who computed them
+    uint32_t float_settings;  // the caller's, which helpers take over, so that bits do not depend on the thread
   };
 
-  // Chunks [first, end) of a round, which nobody took.
+  // Chunks [first, end) of a round, which no member took.
   struct Share {
     uint32_t round;
     uint16_t first, end;

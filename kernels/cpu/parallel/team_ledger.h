@@ -22,7 +22,7 @@ class TeamLedger {
   static constexpr int64_t kTrial = 30'000'000;     // time in regions after which members that came back are kept
   static constexpr int64_t kLeastIdle = 4'000'000;  // how long a processor is idle before members come back
   static constexpr int64_t kMostIdle = 32'000'000;  // the same after tries that failed
-  // Less than this part of a processor is what other programs take of an idle machine now and then.
+  // Other programs now and then take less than this part of a processor of an idle machine.
   static constexpr double kTolerated = 0.25;
 
   // For a team of `size` members, the caller among them.

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_PRODUCTS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_PRODUCTS_H_
 
-// Rows of x, rounded to integers, and few of them times blocks by AVX512-VNNI. What that means for results:
-// quantized.h.
+// Multiplies rows of x, rounded to integers, few at a time, by blocks, with AVX512-VNNI. quantized.h states the effects
+// on results.
 
 #include <cstdint>
 

@@ -73,7 +73,7 @@ void MultiplyColumns(const QuantizedMatmulShape& shape, const uint8_t* records, 
     BlockRows rows;
     for (int64_t c = 0; c < kBlockRows; ++c) rows.row[c] = weights + (n + (c < columns ? c : 0)) * row_bytes;
     Quad result[kRows];
-    // Of the last rows none are next, and asking for what is there costs little.
+    // No rows follow the last ones; prefetching these again costs little.
     const int64_t next = n + 2 * kBlockRows <= end ? n + kBlockRows : n;
     MultiplyFour<Format, kRows>(blocks, rows, weights + next * row_bytes, records, result);
     for (int64_t i = 0; i < kRows; ++i) {

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_TILES_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_TILES_H_
 
-// Many rows of x times blocks, multiplied as integers by AVX512-VNNI in tiles. What that means for results:
-// quantized.h.
+// Multiplies many rows of x by blocks, as integers, with AVX512-VNNI in tiles. quantized.h states the effects on
+// results.
 
 #include "kernels/cpu/quantized/integer_products.h"
 

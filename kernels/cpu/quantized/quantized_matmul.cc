@@ -154,7 +154,7 @@ class QuantizedMatmul : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const QuantizedMatmulShape shape, ParseQuantizedMatmul(signature));
-  // Plans for lesser processors may have no room for what this one needs.
+  // Plans for lesser processors may have no room for this processor's workspace.
   for (const Isa isa : {Isa::kAmx, Isa::kAvx512Bf16}) {
     auto kernel =
         std::make_unique<QuantizedMatmul>(shape, signature.threads, std::min(isa, ActiveIsa()), /*plain=*/false);

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_REFERENCE_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_REFERENCE_H_
 
-// What the kernels of this folder compute, in f64 and in the plainest way, written from ggml's definitions of the
-// blocks and sharing no code with the fast versions.
+// References of the kernels of this folder, in f64 and in the plainest way. They are written from ggml's definitions of
+// the blocks and share no code with the fast versions.
 
 #include <cstdint>
 #include <vector>

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_SPLIT_TILES_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_SPLIT_TILES_H_
 
-// Many rows of x times blocks by AMX's tiles. Elements of x, and decoded weights, are sums of two numbers of bf16, of
-// which three products are added up. What that means for results: quantized.h.
+// Multiplies many rows of x by blocks with AMX's tiles. Elements of x and decoded weights are split into two numbers of
+// bf16; three of their products are added up. quantized.h states the effects on results.
 
 #include <cstdint>
 

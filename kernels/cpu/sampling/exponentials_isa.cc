@@ -58,7 +58,7 @@ BOWLINE_ALWAYS_INLINE DoubleVec ExponentialsAt(const float* logits, double large
   return ExpNonPositiveDoubles((x - largest) * scale);
 }
 
-// Copies fewer than a step's logits, with what has an exponential of zero behind them.
+// Copies fewer than a step's logits, followed by numbers whose exponential is zero.
 BOWLINE_ALWAYS_INLINE void CopyRest(const float* logits, int64_t count, float* rest) {
   for (int64_t i = 0; i < kStep; ++i) rest[i] = i < count ? logits[i] : -__builtin_inff();
 }
@@ -121,7 +121,7 @@ LogitsExtent Extent(const float* logits, int64_t count) {
     for (int c = 0; c < kChains; ++c) {
       const Vec x = Load(logits + i + c * kLanes);
       largest[c] = Max(largest[c], x);
-      zeros[c] += x * 0.0f;  // not a number for infinity and what is none
+      zeros[c] += x * 0.0f;  // NaN for infinity and NaN
     }
   }
   Vec all = Vec(0.0f), most = Vec(-__builtin_inff());

@@ -105,7 +105,7 @@ int64_t LogitsRow::CountReaching(absl::Span<Candidate> candidates, double temper
 }
 
 float LogitsRow::LeastWithin(double temperature, double rest) const {
-  // All others together have no more than half of what is left out.
+  // All other tokens together have at most half of the probability that is left out.
   const double share = 0.5 * rest / static_cast<double>(logits_.size());
   if (!(share > 0)) return -std::numeric_limits<float>::infinity();
   const double least = extent_.largest + std::log(share) / Scale(temperature);
@@ -133,7 +133,7 @@ absl::Span<LogitsRow::Candidate> LogitsRow::Within(double temperature, const Tok
 }
 
 int64_t LogitsRow::Sample(double temperature, const TokenLimits& limits, uint64_t seed, uint64_t draw) {
-  // Also for what is not a number.
+  // Greedy, also for a temperature that is NaN.
   if (!(temperature > 0)) {
     return table_.find_at_least(logits_.data(), 0, static_cast<int64_t>(logits_.size()), extent_.largest);
   }

@@ -17,13 +17,13 @@ struct TokenLimits {
   double top_p = 1;  // up to 1; 0 leaves one token
 };
 
-// Logits of this or less are of no token: what padding holds.
+// Logits of this or less belong to no token: padding has them.
 inline constexpr float kAbsentLogit = -1e30F;
 
 // Bytes of workspace for a row of `count` logits; a multiple of 64.
 size_t LogitsWorkspaceBytes(int64_t count);
 
-// One row of logits, of which tokens are picked: the definition for whoever does that on a processor, kernel or not.
+// One row of logits, of which tokens are picked: the definition for all code doing so on a processor, kernel or not.
 // All is computed in f64, and a pure function of its arguments: the random number is that of `draw` under the seed
 // (SamplingUniform in kernels/registry/philox.h), so that draws may be repeated, skipped or reordered.
 class LogitsRow {

@@ -46,7 +46,7 @@ std::vector<int32_t> IndicesWithin(absl::Span<const float> logits, double temper
     heap.pop_back();
   };
   double reached = 0;
-  // One at least: a top_p of 0 is what a tiny one becomes in f32.
+  // One at least: a tiny top_p becomes 0 in f32.
   while (first.size() < most && (first.empty() || limits.top_k > 0 || reached < limits.top_p * sum)) {
     take();
     if (limits.top_k == 0) reached += weight(first.back());

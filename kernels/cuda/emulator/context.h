@@ -17,7 +17,7 @@ namespace bowline::emulator {
 
 class Context {
  public:
-  // `run` begins on the stack when somebody switches to this, and never returns.
+  // `run` begins on the stack when a thread switches to this context, and never returns.
   void Prepare(char* stack, size_t bytes, void (*run)()) {
     auto top = (reinterpret_cast<uintptr_t>(stack) + bytes) / 16 * 16 - 16;
     auto* words = reinterpret_cast<uint64_t*>(top);

@@ -1,11 +1,11 @@
 #ifndef BOWLINE_KERNELS_CUDA_EMULATOR_FIBERS_H_
 #define BOWLINE_KERNELS_CUDA_EMULATOR_FIBERS_H_
 
-// What a device function sees of the emulator (emulator.h): its place in the grid, shared memory, barriers, and
-// exchanges between the lanes of a warp. A thread of a block is a fiber, which runs until it waits for others.
+// The part of the emulator (emulator.h) that a device function sees: its place in the grid, shared memory, barriers,
+// and exchanges between the lanes of a warp. A thread of a block is a fiber, which runs until it waits for others.
 //
-// What a GPU would not do ends the process with a message: an access that is not aligned, a write beyond shared memory,
-// lanes of a warp that meet in different operations, threads that wait for ever.
+// The emulator ends the process with a message where a GPU would fail: a misaligned access, a write beyond shared
+// memory, lanes of a warp that meet in different operations, threads that wait for ever.
 
 #include <cstdint>
 #include <cstring>

@@ -21,7 +21,7 @@ std::string Ranks(const std::vector<int>& ranks) {
                       ranks.size() > kMost ? absl::StrCat(" and ", ranks.size() - kMost, " more") : "");
 }
 
-// Follows who waits for whom. Messages about thousands of ranks name the first few.
+// Follows which rank waits for which. Messages about thousands of ranks name the first few.
 class Inquiry {
  public:
   static constexpr size_t kMostNamed = 4;
@@ -111,7 +111,7 @@ class Inquiry {
   const std::vector<RankState>& ranks_;
 };
 
-// Along the chain of who waits for whom, from the rank that complained to one that waits for nobody or that was there
+// Along the chain of waits, from the rank that complained to one that waits for no rank or that was there
 // before.
 absl::Status ExplainChain(const Complaint& complaint, const std::vector<RankState>& ranks, const Inquiry& inquiry) {
   std::vector<int> frontier = inquiry.WaitsFor(complaint.activity);
@@ -139,7 +139,7 @@ absl::Status ExplainChain(const Complaint& complaint, const std::vector<RankStat
     }
     if (!waits_for_somebody) ends.push_back(rank);
   }
-  // Whoever waits for a rank that left waits in vain, even where that rank was the one to complain.
+  // A wait for a rank that left never succeeds, even where that rank was the one to complain.
   std::vector<int> left;
   for (int rank : frontier) {
     if (inquiry.Knows(rank) && ranks[static_cast<size_t>(rank)].health == Health::kLeft &&

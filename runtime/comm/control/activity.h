@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// What a rank is doing on one communicator.
+// The work of a rank on one communicator.
 struct Activity {
   std::string communicator;
   std::vector<int> ranks;    // its members
@@ -37,15 +37,15 @@ struct RankState {
 
 // Why the question came up.
 struct Complaint {
-  int rank = -1;              // who complains; -1 when nobody did, and a rank was seen to be gone
+  int rank = -1;              // the rank that complains; -1 when none did, and a rank was seen to be gone
   double waited_seconds = 0;  // time in `activity`, if that is the complaint
   Activity activity;
   int unreachable = -1;  // the rank a connection to which failed, when that is the complaint
-  std::string failure;   // how; without such a rank, what a library that moves data says
+  std::string failure;   // how; without such a rank, the message of a library that moves data
 };
 
-// Who waits for whom, and which rank is the cause; one line. kUnavailable when a rank died or is silent, and when a
-// connection failed; kDeadlineExceeded when all are alive.
+// Says in one line which rank waits for which, and which rank is the cause. kUnavailable when a rank died or is silent,
+// or when a connection failed; kDeadlineExceeded when all are alive.
 absl::Status Explain(const Complaint& complaint, const std::vector<RankState>& ranks);
 
 void Write(WireWriter& writer, const std::vector<Activity>& activities);

@@ -152,7 +152,7 @@ void ControlClient::Run() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (connection_.open()) {
-        if (!connection_.Flush().ok()) connection_.Fill().IgnoreError();  // what it said last
+        if (!connection_.Flush().ok()) connection_.Fill().IgnoreError();  // its last messages
         descriptors[1].fd = connection_.descriptor();
         if (connection_.has_output()) descriptors[1].events |= POLLOUT;
       }
@@ -221,7 +221,7 @@ void ControlClient::Handle(const Message& message) {
       return;
     }
     default:
-      return;  // kBeat, and what nobody sends
+      return;  // kBeat, and messages that no hub sends
   }
 }
 

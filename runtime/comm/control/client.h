@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-// What the client asks of the group that it serves; called by the client's thread.
+// The functions of a group that the client of the group calls, on the client's thread.
 class ControlOwner {
  public:
   virtual ~ControlOwner() = default;
@@ -51,7 +51,7 @@ class ControlClient {
   void Put(const std::string& key, absl::string_view value);
   std::optional<std::string> Take(const std::string& key);
 
-  // OK, or what broke the run. Cheap while it is whole.
+  // OK, or the error that broke the run. Cheap while the run is whole.
   absl::Status status() const;
   // Break the run on all ranks, with `why` or with what the hub finds out about `complaint`. Return what broke it,
   // which is another error if that was first.

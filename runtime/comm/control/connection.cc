@@ -66,7 +66,7 @@ absl::StatusOr<FileDescriptor> ListenAt(int family, const sockaddr* address, soc
   return socket;
 }
 
-// A socket that connects to a port of this machine where nobody listens may be given that very port.
+// A socket that connects to a port of this machine where no process listens may be given that very port.
 bool IsConnectedToItself(int socket) {
   sockaddr_storage own = {}, other = {};
   socklen_t own_size = sizeof(own), other_size = sizeof(other);

@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-// What ranks say to each other beside their data. "Up" goes from a rank to the hub, "down" from the hub to a rank.
+// The messages that ranks exchange beside their data. "Up" goes from a rank to the hub, "down" from the hub to a rank.
 enum class MessageType : uint8_t {
-  kHello = 1,  // up: what the rank is (Hello)
+  kHello = 1,  // up: the description of the rank (Hello)
   kAccepted,   // down: you are one of us; wait for the others
   kRejected,   // down: u8 RejectReason, status
   kWelcome,    // down: all ranks are there; text address of the hub's host (may be empty), text where rank 0 is
@@ -45,7 +45,7 @@ struct Message {
 class Connection {
  public:
   static constexpr size_t kMaxMessage = size_t{16} << 20;
-  // The longest message, in bytes, of a connection whose other side has not said who it is.
+  // The longest message, in bytes, of a connection whose other side has not identified itself.
   static constexpr size_t kMaxStrangerMessage = 1024;
 
   Connection() = default;
@@ -61,7 +61,7 @@ class Connection {
   bool has_output() const { return !output_.empty(); }
   absl::Status Flush();
 
-  // Reads some of what is there; kUnavailable when the other side closed.
+  // Reads some of the available bytes; kUnavailable when the other side closed.
   absl::Status Fill();
   // The next complete message, if any.
   absl::StatusOr<std::optional<Message>> Next();
@@ -77,7 +77,7 @@ class Connection {
 std::string LocalAddressOf(int socket);
 std::string NumericAddress(const sockaddr* address, socklen_t size);
 bool IsLoopbackAddress(absl::string_view address);
-// Whether a host's name or address is one that means this machine to whoever uses it.
+// Whether a host's name or address means, on every machine, that machine itself.
 bool MeansLoopback(const std::string& host);
 
 // Listens at a host's address, or at all addresses of this machine where the host's is not one of them (or is a name

@@ -15,7 +15,7 @@
 namespace bowline {
 namespace {
 
-// The time that a stranger has to say who it is, and the most strangers at once.
+// The time that a stranger has to identify itself, and the most strangers at once.
 constexpr auto kStrangerPatience = std::chrono::seconds(10);
 constexpr size_t kMaxStrangers = 256;
 // The longest time for which the hub keeps connections open at its end, so that its last messages arrive.
@@ -85,8 +85,8 @@ void Hub::Run() {
 }
 
 void Hub::Linger() {
-  // Closing a socket with something unread takes back what was sent. The others close when they know that all are done,
-  // or what broke the run.
+  // Closing a socket with something unread discards the sent data. The others close when they know that all are done,
+  // or which error broke the run.
   const Clock::time_point end = Clock::now() + kLinger;
   while (!peers_.empty() && Clock::now() < end && (done_ || broken_)) {
     for (const auto& peer : peers_) {
@@ -192,7 +192,7 @@ void Hub::Handle(Peer& peer, const Message& message) {
       }
       return;
     default:
-      return;  // kBeat, and what nobody sends
+      return;  // kBeat, and messages that no rank sends
   }
 }
 

@@ -32,7 +32,7 @@ struct Hello {
   static bool Decode(absl::string_view bytes, Hello& hello);
 };
 
-// The key under which a rank publishes what the others need of it for a communicator.
+// The key under which a rank publishes the data that other ranks need from it for a communicator.
 std::string CommunicatorKey(absl::string_view communicator, int rank);
 
 // Why a hello was refused: the hub is another run's, the run is broken, the hello does not fit it, or there is a
@@ -47,7 +47,7 @@ struct HubOptions {
 };
 
 // The meeting point of all ranks of a run: a thread of rank 0's process that keeps a connection to each rank. It waits
-// for all ranks to come, keeps texts by key, sees which rank died or fell silent, asks all ranks what they do when one
+// for all ranks to come, keeps texts by key, sees which rank died or fell silent, asks all ranks to report when one
 // complains, and tells all when the run is broken. No data passes through it. Strangers may connect and send anything;
 // they are disconnected.
 class Hub {
@@ -84,7 +84,7 @@ class Hub {
   void CheckTime();
 
   void Lose(Peer& peer);
-  // Adds to the activity what only the hub knows: which ranks are missing.
+  // Adds to the activity the ranks that are missing, which only the hub knows.
   void CompleteWaits(Activity& activity) const;
   void Inquire(const Complaint& complaint);
   void Conclude();

@@ -98,8 +98,8 @@ absl::StatusOr<std::optional<Launch>> FromFlags(const LaunchFlags& flags) {
   return launch;
 }
 
-// Who started this process, by the environment. Two launchers may both be right when one started the other (torchrun
-// on each node, by srun); not when they disagree about the same number of ranks.
+// Finds the launcher of this process in the environment. Two launchers may both be right when one started the other
+// (torchrun on each node, by srun), but not when they differ in the rank for the same number of ranks.
 absl::StatusOr<std::optional<Launch>> FromEnvironment(Environment environment) {
   std::optional<Launch> first;
   const auto consider = [&](absl::StatusOr<std::optional<Launch>> found) -> absl::Status {

@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// What a user said: --rank, --world-size, --local-rank, --rendezvous.
+// The user's flags: --rank, --world-size, --local-rank, --rendezvous.
 struct LaunchFlags {
   std::optional<int> rank = {}, world_size = {}, local_rank = {};
   std::optional<std::string> rendezvous = {};
@@ -21,8 +21,8 @@ struct Launch {
   int ranks = 1;
   int local_rank = 0;     // the rank among those of this machine; 0 if nothing says it
   bool all_here = false;  // the launcher says that all ranks are on this machine
-  // What said the rank and the number of ranks: "--rank" and "--world-size", "RANK" and "WORLD_SIZE", ...; empty for
-  // one rank by default.
+  // The sources of the rank and of the number of ranks: "--rank" and "--world-size", "RANK" and "WORLD_SIZE", ...;
+  // empty for one rank by default.
   std::string source, size_source;
   Rendezvous rendezvous;  // set if there is more than one rank
 };
@@ -47,7 +47,7 @@ using Environment = absl::FunctionRef<std::optional<std::string>(const char* nam
 // MASTER_ADDR listens beyond loopback addresses unless LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE, MPI_LOCALNRANKS
 // or SLURM_STEP_NUM_NODES says that all ranks are on its machine.
 //
-// kInvalidArgument naming the variable, its value and what to do: half of a pair, what is no number, a rank beyond the
+// kInvalidArgument naming the variable, its value and what to do: half of a pair, a bad number, a rank beyond the
 // size, two launchers that say different ranks of the same size, nowhere to meet.
 absl::StatusOr<Launch> DetectLaunch(const LaunchFlags& flags, Environment environment);
 

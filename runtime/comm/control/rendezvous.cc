@@ -64,7 +64,7 @@ struct Candidate {
 };
 
 // The candidate of a file that a rank 0 wrote; nothing where there is no file, an empty one, or one of a rank 0 that
-// says no address. kInvalidArgument for any other file, which belongs to somebody else.
+// says no address. kInvalidArgument for any other file, which belongs to another program.
 absl::StatusOr<std::optional<Candidate>> ReadFile(const std::string& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) {
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<Candidate>> CandidatesOf(const Rendezvous& rendezvous
   return candidates;
 }
 
-// Removes a file of a rank 0 if it is still what `known` is; another that took its place meanwhile stays.
+// Removes a file of a rank 0 if its contents are still `known`; another that took its place meanwhile stays.
 absl::Status RemoveFile(const std::string& path, const std::optional<Candidate>& known) {
   const std::string aside = TemporarySiblingOf(path);
   if (::rename(path.c_str(), aside.c_str()) != 0) {
@@ -117,7 +117,7 @@ absl::Status RemoveFile(const std::string& path, const std::optional<Candidate>&
   return found.status();
 }
 
-// What came of asking a candidate.
+// The result of asking a candidate whether it is the hub.
 struct Attempt {
   Connection connection;  // open when it is the hub and has accepted
   absl::Status failure;

@@ -20,14 +20,14 @@ struct ControlTiming {
   // The time without a sign of life after which a rank is asked and then taken for stopped. It ends before operations
   // that wait for the rank end by their own timeout, with which less is known about the cause.
   std::chrono::nanoseconds silence() const { return timeout * 3 / 5; }
-  // The time that ranks have to answer what they do. Usually they answer at once; a busy machine may need longer.
+  // The time that ranks have to report their activities. Usually they answer at once; a busy machine may need longer.
   std::chrono::nanoseconds answer() const {
     return std::clamp<std::chrono::nanoseconds>(timeout / 5, std::chrono::milliseconds(300), std::chrono::seconds(5));
   }
 };
 
 // Sees when its own thread did not run for a while (the process was stopped, or the machine slept), so that the others
-// are not blamed for a silence in which nobody listened.
+// are not blamed for a silence in which that thread did not listen.
 class StallDetector {
  public:
   explicit StallDetector(std::chrono::nanoseconds beat) : beat_(beat), last_(Clock::now()) {}

@@ -14,15 +14,15 @@
 
 namespace bowline {
 
-// What a channel asks of the group that it is in.
+// The functions of a group that the channels of the group call.
 class GlooOwner {
  public:
   virtual ~GlooOwner() = default;
 
   virtual std::chrono::nanoseconds timeout() const = 0;
-  // What broke the run; OK as long as it is whole.
+  // The error that broke the run; OK as long as the run is whole.
   virtual absl::Status status() const = 0;
-  // Break the run: with `why`, or with what is found out about the complaint. Return what broke it.
+  // Break the run: with `why`, or with the cause that the ranks find for the complaint. Return the error that broke it.
   virtual absl::Status Break(const absl::Status& why) = 0;
   virtual absl::Status Fail(const Complaint& complaint) = 0;
   // The steady clock less the time in which this process was stopped.
@@ -32,8 +32,8 @@ class GlooOwner {
   virtual std::optional<std::string> Take(const std::string& key) = 0;
 };
 
-// What a member holds of a communicator. Each operation begins with a header to every member that it concerns, which
-// says what is called; between two members headers keep their order, so what does not belong together meets.
+// A member's end of a communicator. The member begins each operation by sending a header that describes the operation
+// to every member involved. Headers between two members keep their order, so mismatched operations meet.
 class GlooChannel {
  public:
   GlooChannel(GlooOwner& owner, std::string name, std::vector<int> ranks, int self, const LinkOptions& link);
@@ -55,7 +55,7 @@ class GlooChannel {
   absl::Status Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives);
   absl::Status Complain(const std::string& failure) { return Fail(absl::UnavailableError(failure)); }
 
-  // What this member does on the communicator; may be called from any thread.
+  // The activity of this member on the communicator; may be called from any thread.
   Activity Describe() const;
   // How long the operation, or creation, that is under way takes at `now`; zero for none.
   std::chrono::nanoseconds Elapsed(Clock::time_point now) const;

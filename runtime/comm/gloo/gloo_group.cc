@@ -22,7 +22,7 @@ std::string WhereThisIs() {
   return absl::StrCat("host ", host, ", pid ", ::getpid());
 }
 
-// Unless somebody handles it: Gloo expects an error of a write to a closed connection, not the end of the process.
+// Leaves handlers as they are. Gloo expects an error of a write to a closed connection, not the end of the process.
 void IgnoreBrokenPipes() {
   struct sigaction action = {};
   if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
@@ -144,7 +144,7 @@ absl::Status GlooGroup::Break(const absl::Status& why) {
 }
 
 absl::Status GlooGroup::Fail(const Complaint& complaint) {
-  // Of one rank, nobody else can be the cause.
+  // With one rank, no other rank can be the cause.
   return client_ == nullptr ? Break(absl::UnavailableError(complaint.failure)) : client_->Fail(complaint);
 }
 

@@ -31,7 +31,7 @@ struct GlooOptions {
 };
 
 // Ranks that are processes, with a TCP connection between any two members of a communicator, by the library Gloo. Rank
-// 0's process also holds the hub, over which ranks find each other and learn what broke the run.
+// 0's process also holds the hub, over which ranks find each other and learn the error that broke the run.
 //
 // Device memory must be visible to the host. Nothing of ours is allocated by an operation after the first; Gloo
 // allocates entries of its own per message. SIGPIPE is ignored in the process from the first group on, which Gloo

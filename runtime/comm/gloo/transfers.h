@@ -26,14 +26,14 @@ struct PieceCursor {
 
 // One member's share of an operation's data movement, when all members are known to be there with the same counts.
 //
-// Every two members exchange what they have for each other directly, in chunks, two of them under way. Sums are made
+// Every two members exchange their data for each other directly, in chunks, two of them under way. Sums are made
 // where they are needed, of all members' values in the order of members: an all-reduce is one exchange after which each
 // member has its share of the sums, and one that spreads the shares; of a few values every member makes all sums. On a
 // network each member sends and receives what a ring would, (n-1)/n of the bytes per exchange, in one step instead of
 // n-1.
 //
-// What lies together is sent from and received to where it is; small pieces are packed. Memory: at most 16 MiB, but for
-// more than 129 members 128 KiB per member.
+// Contiguous elements are sent and received in place; small pieces are packed. The staging memory is at most 16 MiB, or
+// 128 KiB per member for more than 129 members.
 class GlooTransfers {
  public:
   // `waits_for` is where others see which member is waited for, -1 for none.
@@ -47,7 +47,7 @@ class GlooTransfers {
   struct Range {
     PieceCursor cursor;
     size_t elements = 0;
-    bool results = false;  // what goes out is in `receive`
+    bool results = false;  // the outgoing data is in `receive`
   };
   struct Incoming {
     PieceCursor cursor;
@@ -63,10 +63,10 @@ class GlooTransfers {
 
   absl::Status AllReduce(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
   absl::Status AllReduceFew(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
-  // Any other collective: what its definition says.
+  // Any other collective, by its definition.
   absl::Status MoveParts(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
 
-  // Moves every peer's `out` and `in`. With `own`, this member's values, what comes in is combined with them.
+  // Moves every peer's `out` and `in`. With `own`, this member's values, the incoming values are combined with them.
   absl::Status Move(const hal::Operation& operation, Range* own);
   absl::Status Start(size_t element_bytes, size_t slot, bool reduce);
   absl::Status Finish(size_t element_bytes, size_t slot, bool reduce);

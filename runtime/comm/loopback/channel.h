@@ -16,21 +16,21 @@
 
 namespace bowline {
 
-// What a channel asks of the group that it is in.
+// The functions of a group that the channels of the group call.
 class ChannelOwner {
  public:
   virtual ~ChannelOwner() = default;
 
   virtual std::chrono::nanoseconds timeout() const = 0;
-  // What broke the group; OK as long as it is whole. Cheap while it is whole.
+  // The error that broke the group; OK as long as the group is whole. Cheap while it is whole.
   virtual absl::Status status() const = 0;
-  // Breaks the group and returns what broke it: `why`, unless another was first.
+  // Breaks the group with `why`, unless it is broken already. Returns the error that broke the group first.
   virtual absl::Status Break(absl::Status why) = 0;
-  // "rank 3 is in ...": what `ranks`, and those that they wait for, are doing.
+  // "rank 3 is in ...": the operations of `ranks`, and of the ranks that they wait for.
   virtual std::string DescribeRanks(std::vector<int> ranks) const = 0;
 };
 
-// What the members of one communicator share.
+// The state that the members of one communicator share.
 class Channel {
  public:
   Channel(ChannelOwner& owner, std::string name, absl::Span<const int> ranks, const LinkOptions& link);
@@ -52,7 +52,7 @@ class Channel {
 
   void BreakOff();
 
-  // What `rank` is doing here: empty for nothing, and whom it waits for. May be asked at any time.
+  // The operation of `rank` here, empty for none, and the ranks that it waits for. May be asked at any time.
   std::string DescribeRank(int rank, std::vector<int>& waits_for) const;
 
  private:
@@ -64,7 +64,7 @@ class Channel {
     absl::Span<const hal::HostPiece> pieces;
     std::vector<const void*> sources;  // workspace
     uint32_t next_number = 0;
-    std::chrono::steady_clock::time_point reported_since;  // of whoever reports
+    std::chrono::steady_clock::time_point reported_since;  // of the rank that reports
 
     // Read by others at any time.
     std::atomic<uint64_t> current{0};  // hal::Operation::Pack
@@ -81,7 +81,7 @@ class Channel {
   absl::Status Receive(int self, const hal::Operation& operation);
 
   void Move(int self, const hal::Operation& operation);
-  // Refuses what can never meet: a member of `operation` that is inside of something that waits for `self`.
+  // Refuses operations that never meet: a member of `operation` is in an operation that waits for `self`.
   absl::Status CheckOthers(int self, const hal::Operation& operation) const;
   absl::Status CheckPair(int a, int b) const;
   absl::Status CheckLink(int self, const hal::Operation& operation) const;

@@ -52,7 +52,7 @@ Mailbox::Result Mailbox::Send(int receiver, std::chrono::steady_clock::time_poin
       word_.fetch_and(kBroken, std::memory_order_seq_cst);
       return (now & kFailed) != 0 ? Result::kFailed : Result::kDone;
     }
-    if (state == kPosted && (now & kBroken) != 0) return Result::kBrokenOff;  // nobody claims it any more
+    if (state == kPosted && (now & kBroken) != 0) return Result::kBrokenOff;  // no member claims it any more
     if (WaitWhile(word_, now, state == kPosted ? deadline : kNoDeadline)) continue;
     late();
     deadline = kNoDeadline;

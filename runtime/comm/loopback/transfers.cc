@@ -22,7 +22,7 @@ void CopyBytes(void* to, const void* from, size_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
-// Calls body(piece, offset, count) for what of the pieces, laid end to end, is the share of member `rank`.
+// Calls body(piece, offset, count) for the parts of the pieces, laid end to end, that are the share of member `rank`.
 template <typename Body>
 void ForShare(absl::Span<const hal::HostPiece> pieces, size_t ranks, size_t rank, Body body) {
   const auto [begin, end] = ShareOf(hal::TotalOf(pieces), ranks, rank);

@@ -23,7 +23,7 @@ struct MemberView {
 void ReduceShare(const MemberView& view, hal::ReduceOp op);
 void CopyShares(const MemberView& view);
 
-// Any other collective, of which each source is read once: what its definition says.
+// Any other collective, by its definition; each source is read once.
 void MoveParts(const MemberView& view, const hal::Operation& operation);
 
 void CopyPieces(absl::Span<const hal::HostPiece> from, absl::Span<const hal::HostPiece> to, kernels::DType dtype);

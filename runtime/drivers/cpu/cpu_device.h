@@ -12,11 +12,11 @@ namespace bowline {
 // The host: kernels of the registry and generated x86-64 code, on teams of options.threads threads.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options);
 
-// The same as if this machine's processor were `cpu`, which decides what CheckTarget accepts and nothing else.
+// The same as if this machine's processor were `cpu`, which changes the answers of CheckTarget and nothing else.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::DeviceOptions& options,
                                                                const CpuFeatures& cpu);
 
-// "x86_64", "aarch64": what uname says.
+// "x86_64", "aarch64": the machine's name by uname.
 std::string HostArch();
 
 }  // namespace bowline

@@ -20,7 +20,7 @@
 namespace bowline {
 namespace {
 
-// What a thread takes for it, roughly and rather too short than too long: work that nobody estimated is divided.
+// Roughly the time of the work on one thread, rather too short than too long. Unestimated work counts as long.
 double Nanoseconds(hal::Work work) {
   constexpr double kBytesPerNanosecond = 20, kFlopsPerNanosecond = 8;
   const double estimate = std::max(work.bytes / kBytesPerNanosecond, work.flops / kFlopsPerNanosecond);

@@ -6,7 +6,7 @@
 
 namespace bowline {
 
-// What a thread of the host can run.
+// A kernel that a thread of the host can run.
 class CpuLaunchable : public hal::Launchable {
  public:
   virtual void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch) const = 0;

@@ -17,9 +17,9 @@ struct CpuFeatures {
   size_t level = 0;  // 0: x86-64, 1: x86-64-v2, 2: x86-64-v3, 3: x86-64-v4
   std::set<std::string> beyond;
   std::set<std::string> missing = {};  // features of levels above its own (kernels/registry/x86_levels.h) that it lacks
-  bool is_limited = false;             // the environment's BOWLINE_TARGET_CPU leaves out some of what it has
+  bool is_limited = false;             // the environment's BOWLINE_TARGET_CPU leaves out some of its features
 
-  // Leaves out what processors of the level lack. `most` is one that the processor has.
+  // Leaves out features that processors of the level lack. `most` is one that the processor has.
   void LimitTo(CpuLevel most);
 
   // The target with most features that the processor runs, as a plan would name it.

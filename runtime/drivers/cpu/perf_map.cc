@@ -82,7 +82,7 @@ absl::Status AppendToPerfMap(const void* address, const std::string& name) {
       symbol == nullptr) {
     return absl::InternalError(absl::StrCat("no symbol for generated kernel '", name, "'"));
   }
-  // Anybody may write in /tmp: neither a link nor somebody else's file is followed.
+  // Any user may write in /tmp: do not follow links or write files of other users.
   const std::string path = PerfMapPath();
   const FileDescriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_TARGET_H_
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_TARGET_H_
 
-// What can be said about plans for cards without a card; nothing here needs CUDA.
+// Decides questions about plans for cards on machines without a card; nothing here needs CUDA.
 
 #include <cstdint>
 #include <optional>

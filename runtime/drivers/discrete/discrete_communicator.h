@@ -35,8 +35,8 @@ class DiscreteCommunicator : public StagingCommunicator {
 
   const bool is_late_;
   std::mt19937_64 random_;  // used by the stream, which runs one operation at a time
-  // Memory for what was sent, read again, and of poison. The last of each is the largest; those before may still be
-  // used by what was issued.
+  // Memory for the sent data, read again, and of poison. The last of each is the largest; those before may still be
+  // used by issued commands.
   std::vector<std::unique_ptr<hal::Allocation>> again_, poison_;
 };
 

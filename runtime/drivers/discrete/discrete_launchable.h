@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-// What the blocks of one launch after the other have from their stream.
+// The workspace that a stream gives the blocks of its launches, one launch after the other.
 class GridWorkspace {
  public:
   explicit GridWorkspace(uint64_t seed) : random_(seed) {}
@@ -31,7 +31,7 @@ class GridWorkspace {
   std::vector<uint8_t> shared_;
 };
 
-// What streams of a discrete device can run.
+// A kernel that the streams of a discrete device can run.
 class DiscreteLaunchable : public hal::Launchable {
  public:
   virtual void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch,
@@ -42,7 +42,7 @@ class DiscreteLaunchable : public hal::Launchable {
 // part, is poisoned before and after.
 class HostKernel : public DiscreteLaunchable {
  public:
-  // `given` bytes of workspace; as many as it needs where nobody says.
+  // `given` bytes of workspace; without `given`, as many as it needs.
   explicit HostKernel(std::unique_ptr<hal::Launchable> of_cpu, std::optional<size_t> given = std::nullopt)
       : of_cpu_(std::move(of_cpu)), scratch_bytes_(std::max(of_cpu_->ScratchBytes(), given.value_or(0))) {}
 

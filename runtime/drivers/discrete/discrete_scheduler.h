@@ -53,7 +53,7 @@ class CommandQueue {
 };
 
 // Runs the commands of a device, one at a time, on the threads of the host that wait for it and only while they wait.
-// So what was issued before runs in an order that the draws alone decide. Only calls of the host run beside the others:
+// So earlier commands run in an order that the draws alone decide. Only calls of the host run beside the others:
 // they may wait for other ranks.
 class DiscreteScheduler : private DeviceActivity::Late {
  public:

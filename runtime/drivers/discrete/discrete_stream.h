@@ -54,7 +54,7 @@ class DiscreteStream : public hal::Stream, private CommandQueue {
   static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(DiscreteScheduler* scheduler, const DiscreteMemory* memory,
                                                              const Draws& draws, uint64_t seed);
 
-  // Runs what was issued first.
+  // Runs all issued commands first.
   ~DiscreteStream() override;
   DiscreteStream(const DiscreteStream&) = delete;
   DiscreteStream& operator=(const DiscreteStream&) = delete;

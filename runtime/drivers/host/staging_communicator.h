@@ -10,9 +10,9 @@
 
 namespace bowline {
 
-// The communicator of any device, also one whose memory the host cannot read. What is sent is copied into pinned memory
-// of the host, an exchange sends from and receives into that memory, and what was received is copied back, all in the
-// order of the stream.
+// The communicator of any device, also one whose memory the host cannot read. It copies the data to send into pinned
+// memory of the host. An exchange sends from and receives into that memory. The communicator then copies the received
+// data back. All this happens in the order of the stream.
 class StagingCommunicator : public hal::Communicator {
  public:
   // `device` outlives it.
@@ -33,10 +33,10 @@ class StagingCommunicator : public hal::Communicator {
   struct Moved {
     hal::DeviceAddress send, receive;
     size_t send_bytes, receive_bytes;
-    const uint8_t* staged;  // the copy of what is sent, as the host sees it
+    const uint8_t* staged;  // the copy of the sent data, as the host sees it
     hal::DeviceAddress staged_send, staged_receive;
   };
-  // Issue further commands for each tensor: after all that is sent was copied, and before what was received is copied
+  // Issue further commands for each tensor: after all that is sent was copied, and before received data is copied
   // back.
   virtual absl::Status BeforeExchange(hal::Stream& stream, const Moved& tensor) { return absl::OkStatus(); }
   virtual absl::Status AfterExchange(hal::Stream& stream, const Moved& tensor) { return absl::OkStatus(); }
@@ -64,7 +64,7 @@ class StagingCommunicator : public hal::Communicator {
 
   hal::Device* device_;
   std::unique_ptr<hal::Exchange> exchange_;
-  // The last is the largest, and used by what is issued now; commands in flight may still use the others.
+  // The last is the largest, and used by the operation issued now; commands in flight may still use the others.
   std::vector<std::unique_ptr<Staging>> staging_;
   std::atomic<bool> busy_{false};
 };

@@ -14,7 +14,7 @@
 
 namespace bowline {
 
-// What a device does when a command's turn has come, on the thread of its stream.
+// The functions of a device that a stream calls on the stream's thread, for each command in turn.
 class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
@@ -37,7 +37,7 @@ class WorkerStream : public hal::Stream {
   // kResourceExhausted when the system has no thread for it.
   static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(std::unique_ptr<CommandRunner> runner);
 
-  // Runs what was issued first.
+  // Runs all issued commands first.
   ~WorkerStream() override;
   WorkerStream(const WorkerStream&) = delete;
   WorkerStream& operator=(const WorkerStream&) = delete;
@@ -86,7 +86,7 @@ class WorkerStream : public hal::Stream {
   // The worker's until everything issued is finished, then the caller's.
   absl::Status status_;
   uint64_t status_label_ = 0;             // the label of the command that failed with `status_`
-  std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
+  std::atomic<bool> has_failed_{false};   // whether `status_` is an error, for the caller at any time
   std::optional<uint64_t> failed_label_;  // for the last Synchronize
   std::thread worker_;
 };

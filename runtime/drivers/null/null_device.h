@@ -8,7 +8,7 @@
 
 namespace bowline {
 
-// Accepts every command and executes none: what is left of a run is the runtime's own work. Also the template of a new
+// Accepts every command and executes none: a run then is only the runtime's own work. Also the template of a new
 // driver; see README.md.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateNullDevice(const hal::DeviceOptions& options);
 

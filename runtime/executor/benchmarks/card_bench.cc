@@ -175,7 +175,7 @@ std::string Describe(const fbs::Kernel& kernel) {
   return text;
 }
 
-// What the system says of NVIDIA's driver; empty where there is none.
+// The system's description of NVIDIA's driver; empty on machines without the driver.
 std::string DriverVersion() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;

@@ -58,7 +58,7 @@ std::vector<uint8_t> RandomBytes(const TensorRef& tensor, int64_t limit, std::mt
   return bytes;
 }
 
-// A session, the entry that is measured, and what is written to its inputs before each run.
+// A session, the entry that is measured, and the data written to its inputs before each run.
 struct Candidate {
   std::unique_ptr<Session> session;
   int entry = 0;

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_KERNEL_DIGESTS_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_KERNEL_DIGESTS_H_
 
-// Digests of what the kernels of a verified plan compute, as far as the plan says it. Private to runtime/plan.
+// Digests of the results of a verified plan's kernels, as far as the plan determines them. Private to runtime/plan.
 
 #include <cstdint>
 #include <utility>

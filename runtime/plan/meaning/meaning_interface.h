@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_MEANING_INTERFACE_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_MEANING_INTERFACE_H_
 
-// Digests of what callers of a verified plan take for granted. Private to runtime/plan.
+// Digests of the properties that callers of a verified plan rely on. Private to runtime/plan.
 
 #include <vector>
 

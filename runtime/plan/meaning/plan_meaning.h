@@ -4,9 +4,9 @@
 // Digests of what a plan computes: two plans with equal digests give the same bits, whatever the order of their
 // commands, their streams, events and places in memory.
 //
-// Each entry is executed, with its timeline expanded, on digests instead of values. What a kernel writes has the digest
-// of the kernel and of all that it reads; a copy or a transfer hands on what is there; a collective gives the digest of
-// what its members offer. Digests of initial values are those of a constant's data, of the name of an input or state.
+// Each entry is executed, with its timeline expanded, on digests instead of values. A kernel's result has the digest of
+// the kernel and of all that it reads; a copy or a transfer passes on digests of its source; a collective gives the
+// digest of its members' operands. An initial value's digest is that of a constant's data or of an input or state name.
 //
 //   launch       H(result number, H(kernel, digests of the operands that it reads)); the kernel: KernelDigests
 //   copy         the same pieces; so does a receive, with those of its send

@@ -16,10 +16,10 @@
 namespace bowline {
 namespace {
 
-// Pieces that are kept at once: what lies in the arenas, and what was sent and not received.
+// The most pieces kept at once: those in the arenas, and those sent and not yet received.
 constexpr uint64_t kMostPieces = uint64_t{1} << 21;
 
-// Replaces `pieces` by those of the `bytes` from `begin` on of what `from` is the pieces of.
+// Replaces `pieces` by those of the `bytes` from `begin` on of the value whose pieces are `from`.
 void Slice(const ValuePieces& from, uint64_t begin, uint64_t bytes, ValuePieces& pieces) {
   pieces.clear();
   for (const ValuePiece& piece : from) {

@@ -93,7 +93,7 @@ class CertificateVerifier {
     if (CommunicatorOf(*operation.first) != CommunicatorOf(command)) {
       return Broken("is on another communicator than ", other());
     }
-    // Numbers increase, so nobody joins twice, and a third member finds no peer.
+    // Numbers increase, so no member joins twice, and a third member finds no peer.
     const std::string why = WhyDifferent(operation.role, *operation.first, role, command);
     return why.empty() ? absl::OkStatus() : Broken("does not match ", other(), ": ", why);
   }
@@ -103,7 +103,7 @@ class CertificateVerifier {
   std::vector<Operation> operations_;
 };
 
-// Whether certificates say what is computed: all do, or none.
+// Whether certificates state the computed values: all do, or none.
 absl::StatusOr<bool> HaveValues(const fbs::Plan& plan) {
   bool some = false, all = true;
   for (const fbs::Certificate* certificate : *plan.certificates()) {
@@ -119,7 +119,7 @@ absl::StatusOr<bool> HaveValues(const fbs::Plan& plan) {
   return some;
 }
 
-// Names what `role` computes in another way than was certified, if anything.
+// Names a value that `role` computes in another way than certified, if there is one.
 std::string FindDifference(const RoleMeaning& role, const flatbuffers::Vector<const fbs::ValueDigest*>& certified) {
   for (size_t i = 0; i < role.values.size(); ++i) {
     const ValueMeaning& value = role.values[i];

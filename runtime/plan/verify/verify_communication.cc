@@ -7,7 +7,7 @@
 namespace bowline::verifier {
 namespace {
 
-// What all members of a group hold together is not more than an address can be.
+// The most bytes that all members of a group may hold together: an address counts no more.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 absl::Status VerifyGroup(const fbs::Plan& plan, absl::string_view place, uint32_t communicator, fbs::DType dtype) {

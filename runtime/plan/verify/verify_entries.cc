@@ -43,7 +43,7 @@ bool SameType(const fbs::Buffer& a, const fbs::Buffer& b) {
 // Ports whose buffers runs take in turn, by buffer: the place of the port.
 using AlternatingBuffers = std::map<uint32_t, std::string>;
 
-// The second buffer of a port, which is there where runs overlap. `taken` has what other ports take in turn.
+// The second buffer of a port, which is there where runs overlap. `taken` has the buffers of other such ports.
 absl::Status VerifySecond(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry,
                           const fbs::Port& port, AlternatingBuffers& taken) {
   if (entry.in_flight() == 1) {
@@ -157,7 +157,7 @@ absl::Status VerifyKind(absl::string_view place, const fbs::Entry& entry) {
   return absl::OkStatus();
 }
 
-// Ports of entries whose runs do not overlap stay away from what the host writes and reads during runs of others.
+// Ports of entries whose runs do not overlap do not share buffers that the host accesses during runs of others.
 absl::Status VerifyApart(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry,
                          const AlternatingBuffers& taken) {
   for (const auto* ports : {entry.inputs(), entry.outputs()}) {

@@ -235,7 +235,7 @@ absl::Status VerifyImage(const fbs::Plan& plan, uint32_t index) {
   return absl::OkStatus();
 }
 
-// Codes that say what they were made for were made for the kernels that call them.
+// Codes with contracts were made for the kernels that call them.
 class ContractVerifier {
  public:
   explicit ContractVerifier(const fbs::Plan& plan) : plan_(plan), contracts_(SizeOf(plan.images())) {

@@ -16,7 +16,7 @@ std::string BufferPlace(const fbs::Plan& plan, uint32_t index) {
   return absl::StrCat("buffer ", index, " ", Quoted(plan.buffers()->Get(index)->name()));
 }
 
-// Memory that somebody else owns is of weights, which nobody writes.
+// Memory in the space External holds weights, which no command writes.
 absl::Status VerifyExternal(absl::string_view place, const fbs::Buffer& buffer) {
   if (buffer.kind() != fbs::BufferKind::Parameter) {
     return Broken(place, ": is in memory space External, which only parameters may be, but is of kind ",
@@ -28,7 +28,7 @@ absl::Status VerifyExternal(absl::string_view place, const fbs::Buffer& buffer) 
   return absl::OkStatus();
 }
 
-// A view lies in what it is a view of, on each rank, in each slot. The buffer itself was verified, and those before it.
+// A view lies in the viewed buffer, on each rank, in each slot. The buffer itself was verified, and those before it.
 absl::Status VerifyView(const fbs::Plan& plan, absl::string_view place, uint32_t index) {
   const fbs::Buffer& buffer = *plan.buffers()->Get(index);
   if (buffer.view() == nullptr) return absl::OkStatus();
@@ -202,7 +202,7 @@ absl::Status VerifySavedKey(absl::string_view place, const fbs::State& state, st
 }
 
 absl::Status VerifyStates(const fbs::Plan& plan) {
-  // A role saves a tensor once; a mirror has the key of what it mirrors.
+  // A role saves a tensor once; a mirror has the key of the tensor that it mirrors.
   std::vector<NameSet> keys(RoleCount(plan), NameSet("key"));
   std::vector<bool> listed(plan.buffers()->size(), false);
   std::set<absl::string_view> saved;

@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// The buffer whose value buffer `index` holds: what it is a view of, or itself.
+// The buffer whose value buffer `index` holds: the buffer that it views, or itself.
 uint32_t HolderOf(const fbs::Plan& plan, uint32_t index);
 
 // Returns whether ranks have the buffer at different bytes.

@@ -94,7 +94,7 @@ inline uint64_t AlignmentOf(const fbs::Argument& argument) {
 
 // Calls `visit` with the division of a kernel's launches: a ByRange or a Grid, or std::monostate for kernels without
 // one, which divide their launches themselves. Code that depends on the kind calls this function, so that the C++
-// compiler reports each such place when somebody adds a kind. Safe on unverified plans, where an unknown kind counts as
+// compiler reports each such place when a kind is added. Safe on unverified plans, where an unknown kind counts as
 // absent.
 template <typename Visitor>
 auto VisitGeometry(const fbs::Kernel& kernel, Visitor visit) {

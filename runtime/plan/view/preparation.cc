@@ -51,7 +51,7 @@ Preparation::Preparation(const fbs::Plan& plan)
       needs_(plan.entries()->size(), false),
       invalidates_(plan.entries()->size(), false) {
   const std::vector<bool> prepared = FindPreparedBuffers(plan);
-  std::vector<bool> basis(prepared.size(), false);  // what Prepare reads and others may write
+  std::vector<bool> basis(prepared.size(), false);  // read by Prepare, perhaps written by other entries
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     const fbs::Entry& entry = *plan.entries()->Get(i);
     if (!IsPrepare(entry)) continue;

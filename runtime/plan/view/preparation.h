@@ -34,7 +34,7 @@ class Preparation {
   // Returns whether an entry reads a result of the entry of kind Prepare, which must have run since parameters were
   // set.
   bool Needs(uint32_t entry) const { return needs_[entry]; }
-  // Returns whether an entry writes what the entry of kind Prepare reads, so that that one has to run again.
+  // Returns whether an entry writes buffers that the entry of kind Prepare reads, so that Prepare has to rerun.
   bool Invalidates(uint32_t entry) const { return invalidates_[entry]; }
 
  private:

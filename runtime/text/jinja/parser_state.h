@@ -15,7 +15,7 @@
 
 namespace bowline::jinja {
 
-// Stops at the first error, which status() tells; what is parsed after it means nothing.
+// Stops at the first error, which status() tells; later results mean nothing.
 class Parser {
  public:
   using NodePtr = std::unique_ptr<Node>;

@@ -44,7 +44,7 @@ struct Value {
   static Value OfList(List value, Kind kind = Kind::kList);
   static Value OfDict(Dict value, Kind kind = Kind::kDict);
   static Value OfCallable(Callable callable);
-  // Refuses what is nested deeper than `levels`, and text that is not UTF-8.
+  // Refuses values nested deeper than `levels`, and text that is not UTF-8.
   static absl::StatusOr<Value> OfJson(const nlohmann::ordered_json& json, int levels);
 
   bool is(Kind other) const { return kind == other; }

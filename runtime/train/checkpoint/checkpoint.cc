@@ -96,7 +96,7 @@ absl::Status DescribeDamage(const std::string& checkpoint, const absl::Status& s
 
 absl::Status DeleteCheckpoint(const std::string& name) {
   BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(name));
-  // The next save clears away what has a hidden name, should this process end here.
+  // The next save deletes directories with hidden names, should this process end here.
   const std::string hidden = TemporarySiblingOf(name);
   std::error_code error;
   fs::rename(path, hidden, error);
@@ -121,7 +121,7 @@ const StoredTensors::Tensor* FindExact(const StoredTensors& optimizer, const Che
   return exact != nullptr && exact->type == tensor.type && exact->shape == tensor.shape ? exact : nullptr;
 }
 
-// kInvalidArgument, naming the element, when a part of the parameter `key` is not what that of `exact` rounds to.
+// kInvalidArgument, naming the element, when a part of the parameter `key` is not the rounded part of `exact`.
 absl::Status CheckRounded(StoredTensors& parameters, StoredTensors& optimizer, const StoredTensors::Tensor& exact,
                           const std::string& key, const ShardedTensor& sharded, int64_t rank) {
   const StoredTensors::Tensor* rounded = parameters.Find(key);
@@ -158,7 +158,7 @@ absl::Status CheckRounded(StoredTensors& parameters, StoredTensors& optimizer, c
   });
 }
 
-// Looks at what ReadPart reads into the memory of a place.
+// Looks at the values that ReadPart reads into the memory of a place.
 PieceVisitor VisitFinite(const CheckpointTensor& tensor, const TensorDivision& memory, int64_t place,
                          FiniteCheck& check) {
   return [&tensor, &memory, place, &check](absl::Span<const uint8_t> bytes, int64_t local) -> absl::Status {
@@ -172,7 +172,7 @@ PieceVisitor VisitFinite(const CheckpointTensor& tensor, const TensorDivision& m
   };
 }
 
-// Checks the tensors of one role against what is stored, both ways, but for those of `elsewhere`, sorted keys.
+// Checks the tensors of one role against the stored ones, both ways, but for those of `elsewhere`, sorted keys.
 absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, CheckpointRole role,
                                              absl::Span<const CheckpointTensor> tensors, const RankMesh& mesh,
                                              const std::set<std::string>& elsewhere) {

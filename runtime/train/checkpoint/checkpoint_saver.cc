@@ -9,7 +9,7 @@
 namespace bowline {
 namespace {
 
-// The share of the available memory that a copy may take. The rest is for what is not yet on the disk, and for others.
+// The share of the available memory that a copy may take. The rest is for data not yet on the disk, and for others.
 constexpr double kShareOfMemory = 0.6;
 
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
@@ -128,7 +128,7 @@ void CheckpointSaver::Abandon() {
   if (save_ == nullptr) return;
   if (writer_.joinable()) writer_.join();
   absl::StatusOr<std::string> path = save_->CommitAlone(written_, options_.patience, [this] {
-    // The others, who do not know yet that this rank ends, write on.
+    // The other ranks, which do not know yet that this rank ends, write on.
     return !agreement_.IsBroken();
   });
   if (!path.ok()) {
@@ -154,7 +154,7 @@ absl::Status CheckpointSaver::DeleteOld() {
     if (agreement_.rank() == 0) deleted = DeleteOldCheckpoints(options_.directory, options_.keep, save_->run());
     return absl::OkStatus();
   });
-  // Not before: meanwhile another thread may note who is waited for.
+  // Not before: meanwhile another thread may write a note about late ranks.
   if (!deleted.ok()) options_.on_note(deleted.message());
   return met;
 }

@@ -38,7 +38,7 @@ class CheckpointSaver {
     int64_t keep = 0;                // delete older checkpoints of the directory once there are more; 0: keep all
     bool allows_non_finite = false;  // see ParallelSave::Options
     std::function<void(const SavedCheckpoint&)> on_saved;
-    std::function<void(absl::string_view)> on_note;  // of what did not go as it might
+    std::function<void(absl::string_view)> on_note;  // about problems that do not fail the save
     // Is called before each save; an error of any rank is that of the save. May be null.
     std::function<absl::Status()> prepare = nullptr;
     // The bytes of memory that a copy may draw on; tests say others.
@@ -70,13 +70,13 @@ class CheckpointSaver {
   using Clock = std::chrono::steady_clock;
 
   absl::StatusOr<bool> CopyFits(const CheckpointContent& content);
-  // Whether each rank of this machine may have so many bytes for its copy; what the last one had is available.
+  // Whether each rank of this machine may have so many bytes for its copy; the memory of the last copy is available.
   bool IsRoomFor(uint64_t bytes) const;
   // Once.
   void NoteNoRoom(absl::string_view why);
   absl::Status Commit();
   void Report(std::string path);
-  // Best effort: what cannot be deleted is a note.
+  // Best effort: a checkpoint that cannot be deleted causes a note.
   absl::Status DeleteOld();
 
   const Options options_;

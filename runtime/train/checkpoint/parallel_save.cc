@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<ParallelSave>> ParallelSave::Begin(const std::str
   absl::StatusOr<std::vector<StoredPart>> parts = StoredParts(save->content_.tensors, save->content_.self);
   const absl::Status begun = parts.status();
   if (begun.ok()) save->parts_ = *std::move(parts);
-  // The writer deletes what was written when rank 0 returns without a commit; the others are done by then.
+  // The writer deletes the written files when rank 0 returns without a commit; the others are done by then.
   const absl::Status all = agreement.AllOkAfter("making the folder of a checkpoint",
                                                 [&] { return begun.ok() ? save->BeginHere(directory) : begun; });
   if (!all.ok()) return save->Explain(all);
@@ -119,7 +119,7 @@ absl::StatusOr<std::string> ParallelSave::Commit(const absl::Status& written, Ag
     named = path.status();
   }
   if (!named_.empty()) return Annotate(named, absl::StrCat("after the checkpoint of step ", step(), " was saved"));
-  // Rank 0 says of its own errors what became of the checkpoint.
+  // Rank 0 adds the fate of the checkpoint to its own errors.
   return agreement.IsBroken() ? Explain(named) : named;
 }
 

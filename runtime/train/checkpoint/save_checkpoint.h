@@ -46,7 +46,7 @@ class CheckpointWriter {
   bool is_complete_ = false;
 };
 
-// Writes what this rank stores, as StoredParts gives it, into its files in `staging_path`, synced: the whole files of a
+// Writes this rank's parts, as StoredParts gives them, into its files in `staging_path`, synced: the whole files of a
 // rank alone, or files of the rank, with their FileMetadata. `check` looks at all values; it may be null.
 absl::Status WriteParts(const std::string& staging_path, const TrainerState& state, absl::Span<const StoredPart> parts,
                         const RankInMesh& self, FiniteCheck* check);

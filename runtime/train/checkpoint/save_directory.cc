@@ -55,7 +55,7 @@ std::optional<std::string> NoteOfRoom(const std::string& path, uint64_t bytes) {
       static_cast<double>(bytes) * 1e-9, path, static_cast<double>(room) * 1e-9);
 }
 
-// Does what a save does: a directory and a file get their names by renaming, over old ones, and are deleted. Nothing of
+// Acts as a save does: a directory and a file get their names by renaming, over old ones, and are deleted. Nothing of
 // it stays.
 absl::Status TrySave(const std::string& path, const std::string& run) {
   const std::string probe = absl::StrCat(path, "/.probe-", run);
@@ -70,7 +70,7 @@ absl::Status TrySave(const std::string& path, const std::string& run) {
   return WriteFileAtomically(latest, *content);
 }
 
-// A checkpoint inside of a checkpoint would be looked for by nobody, and be deleted with it.
+// A checkpoint inside of a checkpoint would be found by no run, and be deleted with the outer one.
 absl::Status RefuseCheckpoint(const std::string& path) {
   std::error_code ignored;
   // A path that ends with '/' has an empty last name.
@@ -165,7 +165,7 @@ absl::Status SaveDirectory::CheckRun(const Run& run) const {
                                                       others.front(), "; go on with that run by ", "--resume ", path_,
                                                       ", or save into another directory, or delete this one"));
   }
-  // What the run has behind it stays.
+  // Checkpoints of steps that the run already passed stay: no save of this run replaces them.
   if (!IsLaterStep(others.front(), CheckpointName(run.first_step))) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("'", path_, "/", others.front(),
                                                     "' is no checkpoint of this run, or cannot be read; a save of this "

@@ -38,7 +38,7 @@ class SaveDirectory {
   absl::Status Prepare(const std::string& path, const Run& run, Agreement& agreement,
                        const std::function<void(absl::string_view)>& note);
 
-  // To be called before each save, on any rank: somebody may have deleted or moved the directory, or its lock. Then
+  // To be called before each save, on any rank: a user may have deleted or moved the directory, or its lock. Then
   // rank 0 makes and locks it again, as in Prepare and with the same errors, and `note` is told.
   absl::Status Hold(const std::function<void(absl::string_view)>& note);
 

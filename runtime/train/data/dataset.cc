@@ -310,7 +310,7 @@ std::string DigestOf(const TokenDataset& dataset) {
     // The quotient and the rest apart, whose products are far below 2^63.
     const int64_t last = size - count, steps = std::max<int64_t>(blocks - 1, 1);
     const int64_t begin = last / steps * i + last % steps * i / steps;
-    // Ids beyond the vocabulary are what a scan finds.
+    // A scan finds ids beyond the vocabulary.
     if (!dataset.Read(begin, count, tokens.data()).ok()) std::fill(tokens.begin(), tokens.end(), -1);
     hash.Update({reinterpret_cast<const uint8_t*>(tokens.data()), static_cast<size_t>(count) * sizeof(int32_t)});
   }

@@ -9,7 +9,7 @@
 //   Megatron .bin/.idx  the index has type and lengths of the sequences in .bin; their concatenation is read. The path
 //                       is that of either file, or has no extension.
 //   NumPy .npy          a one-dimensional array of integers, signed or not, of 8 to 64 bits, format version 1 or 2
-//   u16:PATH, u32:PATH  raw little-endian tokens. What has a header of its own, is compressed or is text is refused
+//   u16:PATH, u32:PATH  raw little-endian tokens. Files that have headers, are compressed or contain text are refused
 //
 // Files are memory-mapped; opening costs the same for any size.
 
@@ -79,7 +79,7 @@ absl::string_view PrefixOfTokens(absl::string_view path);
 // Megatron.
 std::vector<std::string> FilesOfTokens(const std::string& path);
 
-// Opens `path`. Errors name the file and what it should be: kNotFound, kDataLoss for a truncated file, kInvalidArgument
+// Opens `path`. Errors name the file and its expected form: kNotFound, kDataLoss for a truncated file, kInvalidArgument
 // for an unknown or unsupported format.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string& path, DatasetOptions options = {});
 

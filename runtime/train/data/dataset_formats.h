@@ -18,7 +18,7 @@ namespace bowline {
 inline constexpr int32_t kLlmcMagic = 20240520;
 inline constexpr int32_t kLlmcWideMagic = 20240801;
 inline constexpr int32_t kLlmcVersion = 1;
-inline constexpr int32_t kLlmcWideVersion = 7;  // what llm.c's script for Llama 3 writes
+inline constexpr int32_t kLlmcWideVersion = 7;  // the version that llm.c's script for Llama 3 writes
 inline constexpr int64_t kLlmcHeaderBytes = 256 * 4;
 
 // A dense array of integers inside a file.

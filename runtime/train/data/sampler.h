@@ -41,7 +41,7 @@ class ShufflePermutation {
 // Divides a dataset into samples of `sequence` tokens and chooses those that a step trains on.
 //
 // Sample i is tokens[i*seq .. i*seq+seq] (both ends): inputs are the first seq, labels the last seq. There are
-// n = (tokens - 1) / seq samples; what remains at the end of the file is not used. Draw d (from 0, over the whole run)
+// n = (tokens - 1) / seq samples; the rest of the file is not used. Draw d (from 0, over the whole run)
 // takes sample d mod n in sequential order, or the permutation of epoch d / n applied to d mod n in shuffled order.
 // Step s (from 0) of a run with the global batch B takes the draws s*B .. s*B+B-1.
 //

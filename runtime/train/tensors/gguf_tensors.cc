@@ -9,7 +9,7 @@
 namespace bowline {
 namespace {
 
-// Blocks and floats have the bytes of the file. What is asked for as f32 and stored otherwise is converted into a
+// Blocks and floats keep the bytes of the file. A tensor stored in another type but read as f32 is converted into a
 // buffer, some rows at a time.
 class GgufTensors : public StoredTensors {
  public:

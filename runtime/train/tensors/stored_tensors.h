@@ -39,7 +39,7 @@ class StoredTensors {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   // nullptr when there is no such tensor.
   const Tensor* Find(absl::string_view key) const;
-  // Why a tensor that somebody lists is not there, as a clause behind its name ("which 'X' lists in 'Y', ..."); empty
+  // Why a tensor that an index lists is missing, as a clause behind its name ("which 'X' lists in 'Y', ..."); empty
   // where nothing lists it.
   virtual std::string DescribeMissing(absl::string_view key) const { return ""; }
   // The bytes of a tensor that is stored in blocks of bits, of type u8, [rows, blocks of a row, bytes of a block], and

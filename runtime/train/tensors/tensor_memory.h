@@ -44,7 +44,7 @@ class TensorReader {
  private:
   const TensorMemory& memory_;
   const uint64_t bytes_;
-  uint64_t begin_ = 0;  // of what `block_` holds
+  uint64_t begin_ = 0;  // of the bytes in `block_`
   std::vector<uint8_t> block_;
 };
 
@@ -61,12 +61,12 @@ class TensorWriter {
   absl::StatusOr<uint8_t*> Range(uint64_t offset, uint64_t size);
   // Zeros the `size` bytes from `offset` on.
   absl::Status Zero(uint64_t offset, uint64_t size);
-  // Writes what is not written yet.
+  // Writes the bytes not yet written.
   absl::Status Flush();
 
  private:
   TensorMemory& memory_;
-  uint64_t begin_ = 0;  // of what `block_` holds
+  uint64_t begin_ = 0;  // of the bytes in `block_`
   std::vector<uint8_t> block_;
 };
 

@@ -50,7 +50,7 @@ bool FindSymbol(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// kUnavailable saying where it was looked for. What was found first stays, for all devices of the process.
+// kUnavailable, naming the places searched. The library found first stays loaded, for all devices of the process.
 absl::StatusOr<const CublasLtApi*> LoadCublasLt(const std::vector<std::string>& folders);
 
 // OK, or "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory": kResourceExhausted for memory, else kInternal.

@@ -26,7 +26,7 @@ class CudaCard {
   int major() const { return major_; }
   int minor() const { return minor_; }
   const std::string& name() const { return name_; }
-  // What tells it apart from all others, of all machines.
+  // The card's UUID, which differs from those of all other cards, on all machines.
   const std::array<uint8_t, 16>& identity() const { return identity_; }
   // The most shared memory that a block may ask for.
   int shared_bytes() const { return shared_bytes_; }

@@ -10,7 +10,7 @@
 
 namespace bowline {
 
-// A function of an image with what limits its launches.
+// A function of an image with the limits of its launches.
 class CudaFunction {
  public:
   static absl::StatusOr<CudaFunction> Create(CudaCard* card, CUfunction function, std::string name);

@@ -30,7 +30,7 @@ class LaunchParameters {
   std::vector<void*> pointers_;
 };
 
-// What streams of a card can launch.
+// A kernel that the streams of a card can launch.
 class CudaLaunchable : public hal::Launchable {
  public:
   // The name in messages.

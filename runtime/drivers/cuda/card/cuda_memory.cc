@@ -17,7 +17,7 @@ uint64_t Aligned(uint64_t address) { return (address + kAlignment - 1) / kAlignm
 
 class DeviceAllocation : public hal::Allocation {
  public:
-  // `memory` is what CUDA gave, and begins at or before `address`.
+  // `memory` is the allocation from CUDA, and begins at or before `address`.
   DeviceAllocation(CudaMemory* owner, CUdeviceptr memory, CUdeviceptr address, size_t bytes)
       : owner_(owner), memory_(memory), address_(address), bytes_(bytes) {
     owner_->Announce({address, bytes});
@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<hal::Allocation>> CudaMemory::Allocate(size_t byt
 
 absl::StatusOr<std::unique_ptr<hal::Allocation>> CudaMemory::AllocateDevice(size_t bytes) {
   const CudaApi& api = card_->api();
-  // Large memory comes in whole pages of 2 MiB; of small memory nobody promises more than 256 bytes.
+  // Large memory comes in whole pages of 2 MiB; CUDA promises an alignment of 256 bytes for small memory.
   const size_t asked = bytes + (bytes >= size_t{2} << 20 ? 0 : kAlignment);
   CUdeviceptr memory = 0;
   BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuMemAlloc, &memory, asked));

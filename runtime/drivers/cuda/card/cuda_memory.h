@@ -12,7 +12,7 @@
 
 namespace bowline {
 
-// Who has to know that memory of a card is about to be freed, by its address.
+// A listener that learns the address of card memory before that memory is freed.
 class MemoryListener {
  public:
   virtual ~MemoryListener() = default;
@@ -20,7 +20,7 @@ class MemoryListener {
 };
 
 // Allocates memory of a card, or of the host that the card reaches, and moves bytes on a stream of its own. It must
-// outlive what it allocated. Thread-safe.
+// outlive its allocations. Thread-safe.
 class CudaMemory {
  public:
   static absl::StatusOr<std::unique_ptr<CudaMemory>> Create(CudaCard* card, bool poison);

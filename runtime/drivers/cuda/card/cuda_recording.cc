@@ -15,7 +15,7 @@ class Capture {
  public:
   Capture(const CudaApi& api, absl::Span<hal::Stream* const> streams, CudaRecording* recording)
       : api_(api), streams_(streams), recording_(recording) {}
-  // Ends what was begun, whatever became of it.
+  // Ends a capture that was begun, also after an error.
   ~Capture() {
     if (!begun_) return;
     CUgraph graph = nullptr;

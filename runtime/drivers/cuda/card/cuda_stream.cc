@@ -183,7 +183,7 @@ void CudaStream::RunQueued(Command& command) {
   const bool is_event = command.kind == Kind::kRecord || command.kind == Kind::kWait;
   if (!status_.ok() && !is_event) return;
   if (command.kind == Kind::kCall) {
-    // What failed before is not known by its label.
+    // Find errors of earlier commands before the call: they must not get this command's label.
     const absl::Status before = BOWLINE_CUDA(card_->api(), cuStreamSynchronize, stream_);
     if (!before.ok()) {
       return Fail(Annotate(before, "a command of a stream failed (--driver cuda:blocking=1 finds out which)"),

@@ -17,7 +17,7 @@ namespace bowline {
 
 class CudaRecording;
 
-// What a library does in a stream, besides launches and copies.
+// An operation of a library in a stream, other than a launch or a copy.
 class StreamOperation {
  public:
   virtual ~StreamOperation() = default;
@@ -57,7 +57,7 @@ class CudaStream : public hal::Stream {
   // `blocking`: each command ends before the next begins, so that an error is that of the command.
   static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(CudaCard* card, hal::StreamMode mode, bool blocking);
 
-  // Runs what was issued first.
+  // Runs all issued commands first.
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -125,19 +125,19 @@ class CudaStream : public hal::Stream {
   CudaRecording* recording_ = nullptr;
   CUstream stream_ = nullptr;
   LaunchParameters parameters_;
-  Command direct_;  // what the caller hands over itself
+  Command direct_;  // the command that the caller itself hands over
   // The first error that no call returned, and its command's label; the thread's until it is idle.
   absl::Status status_;
   std::optional<uint64_t> status_label_;
   std::optional<uint64_t> failed_label_;  // for the last Synchronize
-  std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
+  std::atomic<bool> has_failed_{false};   // whether `status_` is an error, for the caller at any time
 
   std::vector<StreamOperation*> operations_;  // those whose work came since the stream was synchronised last
 
   std::vector<Command> queue_;
   uint64_t next_ = 0;  // commands that went into the queue
   ProgressCounter issued_;
-  std::shared_ptr<ProgressCounter> done_;  // also what events of this stream know it by
+  std::shared_ptr<ProgressCounter> done_;  // also identifies this stream to its events
   std::thread thread_;
 };
 

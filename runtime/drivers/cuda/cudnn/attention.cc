@@ -17,7 +17,7 @@ namespace {
 using kernels::AttentionShape;
 using kernels::cuda::LibraryAttention;
 
-constexpr size_t kUnit = 256;  // what tensors in the workspace begin at a multiple of
+constexpr size_t kUnit = 256;  // tensors in the workspace begin at multiples of it
 
 size_t Aligned(size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 

@@ -15,11 +15,11 @@ constexpr cudnnDataType_t kStored = CUDNN_DATA_BFLOAT16;
 // Hidden scores. Infinity would make a NaN of a row of them, which the library may meet in a block.
 constexpr float kHidden = std::numeric_limits<float>::lowest();
 
-// What both graphs have: the tensors of the registry, [batch, rows, heads, head_dim], as [batch, heads, rows,
-// head_dim].
+// The part that both graphs share: it describes the registry's tensors [batch, rows, heads, head_dim] to cuDNN as
+// [batch, heads, rows, head_dim].
 class Description {
  public:
-  // `part` is the shape of what is computed, of a `whole` whose memory it is part of.
+  // `part` is the shape of the computed part of a `whole`, in whose memory the part lies.
   Description(CudnnGraph& graph, const AttentionShape& part, const AttentionShape& whole)
       : g_(graph), s_(part), whole_(whole) {}
 

@@ -7,7 +7,7 @@
 
 namespace bowline {
 
-// What cuDNN compiles a graph to.
+// The executable form into which cuDNN compiles a graph.
 class CudnnPlan {
  public:
   // The first of the library's choices for a device with these properties that it can make, and whose workspace has at

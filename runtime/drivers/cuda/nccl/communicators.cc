@@ -21,7 +21,7 @@ struct CudaCommunicators::Library {
 
 namespace {
 
-// What every member gives, in the order of members.
+// Gathers `own` of every member, in the order of members.
 template <typename T>
 absl::StatusOr<std::vector<T>> GatherFrom(hal::Exchange& exchange, const T& own) {
   std::vector<T> all(static_cast<size_t>(exchange.size()));

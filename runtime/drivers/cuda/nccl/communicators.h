@@ -11,15 +11,15 @@
 
 namespace bowline {
 
-// Who moves the data of a group of ranks: NCCL, on the cards, or the ranks' exchange, by copies through pinned memory
-// of the host.
+// The way in which a group of ranks moves data: by NCCL, on the cards, or by the ranks' exchange, with copies through
+// pinned memory of the host.
 enum class CommunicatorWay : uint8_t {
   kAuto,  // NCCL where the ranks lie on different cards and all have the library
   kNccl,
   kHost,
 };
 
-// What a device needs of NCCL, so that it can be built without.
+// The functions of NCCL that a device calls. The interface lets the device be built without NCCL.
 class NcclLibrary {
  public:
   virtual ~NcclLibrary() = default;
@@ -39,7 +39,7 @@ inline constexpr size_t kNcclIdBytes = 128;
 absl::StatusOr<std::unique_ptr<NcclLibrary>> OpenNccl(const CudaCard* card, CudaMemory* memory,
                                                       const std::vector<std::string>& folders);
 
-// Makes the communicators of a device. The members of a group agree, over their exchange, on who moves their data:
+// Makes the communicators of a device. The members of a group agree, over their exchange, on the way to move data:
 // all of them decide by what all of them said.
 class CudaCommunicators {
  public:
@@ -53,7 +53,7 @@ class CudaCommunicators {
   bool by_nccl() const { return has_nccl_; }
 
  private:
-  // What each member says of itself: first its card and its settings, then, where that allows NCCL, its library.
+  // The messages of each member: first its card and its settings, then, where these allow NCCL, its library.
   struct Card;
   struct Library;
 

@@ -136,7 +136,7 @@ absl::Status NcclComm::Finish(uint64_t begun) {
   }
   freed_ = true;
   api_.ncclCommDestroy(target_->comm);
-  Abort()();  // of what splits have left
+  Abort()();  // frees the remains of splits
   return absl::OkStatus();
 }
 

@@ -76,7 +76,7 @@ class NcclComm {
     const bool allowed_;
   };
 
-  // What NCCL may read and write on a thread of its own, also after this object is gone.
+  // The data that NCCL may read and write on a thread of its own, also after this object is gone.
   struct Target {
     std::string name;
     ncclComm_t comm = nullptr;
@@ -102,7 +102,7 @@ class NcclComm {
   std::shared_ptr<Target> target_;
   bool freed_ = false;
   std::mutex splits_mutex_;
-  Targets splits_;  // what is being split from it, or did not end well
+  Targets splits_;  // communicators being split from it, and failed splits
 };
 
 }  // namespace bowline

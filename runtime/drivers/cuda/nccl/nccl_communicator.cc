@@ -8,8 +8,8 @@
 namespace bowline {
 namespace {
 
-// What the stream writes as its state: whether an operation is under way, its index, and whether that is among those of
-// recordings. An index counts operations from 1, modulo 2^30.
+// The state word that the stream writes: whether an operation is under way, the index of the operation, and whether the
+// index is that of an operation in a recording. An index counts operations from 1, modulo 2^30.
 constexpr uint32_t kUnderWay = 1, kRecorded = uint32_t{1} << 31;
 constexpr uint32_t StateOf(uint32_t index) { return index << 1 & ~kRecorded; }
 constexpr uint32_t IndexOf(uint32_t state) { return (state & ~kRecorded) >> 1; }
@@ -48,7 +48,7 @@ NcclCommunicator::~NcclCommunicator() {
     return;
   }
   while (!registered_.empty()) BeforeFree(registered_.begin()->first);
-  // The others have to end, too, so that what this rank sent is theirs.
+  // The others have to end, too, so that they have all data that this rank sent.
   if (const absl::Status ended = comm_->Finish(collectives_ + 1); !ended.ok()) watch_->Fail(ended).IgnoreError();
 }
 
@@ -250,7 +250,7 @@ absl::Status NcclCommunicator::Look() {
 
 absl::Status NcclCommunicator::Complain(const absl::Status& found) {
   BOWLINE_RETURN_IF_ERROR(Report());
-  // The others have said by then what they are in, also on a busy machine.
+  // By then the other ranks have reported their operations, also on a busy machine.
   std::this_thread::sleep_for(25 * NcclWatch::kPeriod);
   return exchange_->Complain(std::string(found.message()));
 }

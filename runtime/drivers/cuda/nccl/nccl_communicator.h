@@ -20,12 +20,12 @@
 
 namespace bowline {
 
-// A communicator whose operations NCCL runs, on the card, from memory of the card. What is of several pieces, or of
-// sends and receives, is one group of NCCL's.
+// A communicator whose operations NCCL runs, on the card, from memory of the card. An operation of several pieces, or
+// with sends and receives, is one group of NCCL calls.
 //
-// Before and after each operation the stream writes to a word of the host's memory how far it has come, so that whoever
-// asks why a rank does not go on learns in which operation it is. What it writes in a recording is the same in each
-// replay; so before each one it also writes which replay follows.
+// Before and after each operation the stream writes its progress to a word of the host's memory. The word tells in
+// which operation a rank is stuck. A recording writes the same words in each replay, so the stream also writes the
+// number of the replay before each replay.
 class NcclCommunicator : public hal::Communicator,
                          private StreamOperation,
                          private NcclWatch::Member,
@@ -89,12 +89,12 @@ class NcclCommunicator : public hal::Communicator,
   // MemoryListener
   void BeforeFree(CUdeviceptr memory) override;
 
-  // Says to the exchange what the card is in.
+  // Reports the card's operation to the exchange.
   absl::Status Report();
-  // Tells all ranks of an error that NCCL found; returns what broke the run.
+  // Tells all ranks of an error that NCCL found; returns the error that broke the run.
   absl::Status Complain(const absl::Status& found);
   absl::Status Register(hal::DeviceAddress address);
-  // Counts an operation, and returns what the stream writes while it is under way.
+  // Counts an operation, and returns the word that the stream writes while it is under way.
   uint32_t Enter(Submitted submitted, const CudaRecording* recording);
   Place WhereTheCardIs() const;
   absl::Status Mark(CUstream stream, uint32_t state);
@@ -108,7 +108,7 @@ class NcclCommunicator : public hal::Communicator,
   std::unique_ptr<hal::Exchange> exchange_;
   std::shared_ptr<NcclComm> comm_;
   std::unique_ptr<hal::Allocation> place_;   // pinned, of 8 bytes: the state, and the number of the replay
-  std::unique_ptr<hal::Allocation> word_;    // what a barrier sums
+  std::unique_ptr<hal::Allocation> word_;    // the value that a barrier sums
   std::map<CUdeviceptr, void*> registered_;  // handles by allocation; null: NCCL did not want it
   bool watched_ = false;
   mutable std::mutex mutex_;  // guards the members below

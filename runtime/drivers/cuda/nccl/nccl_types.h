@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// What is moved and not reduced is bytes, whatever its type.
+// Data that is moved and not reduced is sent as bytes, whatever its type.
 inline constexpr ncclDataType_t kNcclByte = ncclUint8;
 
 // NCCL's name of a type that is reduced; nothing where NCCL has none.

@@ -54,7 +54,7 @@ absl::Status NcclWatch::Fail(absl::Status why) {
 
 void NcclWatch::CloseAll(absl::Status why) {
   failure_ = std::move(why);
-  // Before the card goes on, so that whoever waits for it finds the error.
+  // Before the card goes on, so that threads that wait for the card find the error.
   has_failed_.store(true, std::memory_order_release);
   for (Member* const member : members_) member->Close();
 }
@@ -65,7 +65,7 @@ void NcclWatch::AbortAll(std::unique_lock<std::mutex>& lock) {
   std::vector<std::function<void()>> afterwards;
   api_.ncclGroupStart();
   for (Member* const member : members_) afterwards.push_back(member->Abort());
-  // What is under way ends now. Who waits for that asks for the failure, and then destroys graphs.
+  // ncclGroupEnd ends the operations under way. Threads that wait for them then ask for the failure and destroy graphs.
   lock.unlock();
   api_.ncclGroupEnd();
   for (const std::function<void()>& function : afterwards) function();

@@ -16,7 +16,7 @@ namespace bowline {
 
 // A thread of a device that looks after its communicators. Operations of NCCL wait on the card for other ranks, for
 // ever if these never come, and so does the host in whatever it calls then: a wait for a stream, but also a launch into
-// a queue that is full. So somebody else has to see that a rank is late or gone, and ends them all.
+// a queue that is full. So this thread has to see that a rank is late or gone, and ends them all.
 class NcclWatch {
  public:
   // A small part of the shortest timeout that a run may have.
@@ -25,11 +25,11 @@ class NcclWatch {
   class Member {
    public:
     virtual ~Member() = default;
-    // Says to the other ranks what is under way; returns what broke the run, or an error that NCCL found.
+    // Tells the other ranks the operation under way; returns the error that broke the run or that NCCL found.
     virtual absl::Status Look() = 0;
     // Refuses operations from now on. Abort follows, when all members are closed.
     virtual void Close() = 0;
-    // What is returned is called when NCCL has ended the group in which all are aborted; the member may be gone then.
+    // The watch calls the returned function after NCCL has ended the group of all aborts; the member may be gone then.
     virtual std::function<void()> Abort() = 0;
   };
 

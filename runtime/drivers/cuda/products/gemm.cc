@@ -25,7 +25,7 @@ constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t TypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-// What every address that the operand has at some call is a multiple of.
+// The alignment in bytes that all addresses of the operand have, over all calls.
 uint32_t AlignmentOf(DType dtype, int64_t batch_stride, int64_t begin, absl::Span<const int64_t> steps) {
   int64_t elements = std::gcd(batch_stride, begin);
   for (const int64_t step : steps) elements = std::gcd(elements, step);
@@ -101,7 +101,7 @@ class Gemm::Shape {
     size_t workspace;
   };
 
-  // What a call reads and writes; 0 for what the product lacks.
+  // The addresses that a call reads and writes; 0 for operands that the product lacks.
   struct Addresses {
     hal::DeviceAddress a = 0, b = 0, c = 0, vector = 0, matrix = 0, scratch = 0;
   };
@@ -154,7 +154,7 @@ class Gemm::Shape {
         absl::StrCat("cuBLASLt ", blas_.api->cublasLtGetVersion(), " has no algorithm for it: ", says));
   }
 
-  // What every address of A, B and C is a multiple of, in bytes.
+  // The alignments, in bytes, of all addresses of A, B and C.
   std::array<uint32_t, 3> Alignments() const {
     const auto& [x, y, z] = calls_.loops;
     return {AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.first : calls_.second).batch_stride, calls_.a,
@@ -210,7 +210,7 @@ class Gemm::Shape {
   using Memory = std::array<CUdeviceptr, 6>;
   absl::StatusOr<float> Measure(const Algorithm& algorithm, CUstream stream, const Memory& memory) const;
 
-  // What a call of this shape reads or writes, in bytes: of A, B and C, and of the epilogue's vector and matrix.
+  // The sizes in bytes of the memory that a call of this shape accesses: A, B, C, and the epilogue's vector and matrix.
   std::array<size_t, 5> CallBytes() const {
     const auto bytes = [&](const ColumnMajor& matrix, DType dtype) {
       const int64_t last =

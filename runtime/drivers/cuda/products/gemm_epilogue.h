@@ -13,7 +13,7 @@ namespace bowline {
 absl::Status DescribeEpilogue(const CublasLtApi& api, cublasLtMatmulDesc_t operation,
                               const kernels::cuda::LibraryProduct& product, const GemmCalls& calls);
 
-// Tells it where this launch's bias or sums, and its other matrix, are; what the product lacks is not looked at.
+// Tells it where this launch's bias or sums, and its other matrix, are; operands that the product lacks are ignored.
 absl::Status PointEpilogue(const CublasLtApi& api, cublasLtMatmulDesc_t operation,
                            const kernels::cuda::LibraryProduct& product, hal::DeviceAddress vector,
                            hal::DeviceAddress matrix);

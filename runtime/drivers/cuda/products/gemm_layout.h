@@ -14,7 +14,7 @@
 namespace bowline {
 
 // Element (i, j) of batch z is at z * batch_stride + i + j * leading, or, where the operand is used transposed, element
-// (i, j) of what is stored is (j, i) of the operand. leading >= rows.
+// (i, j) in memory is (j, i) of the operand. leading >= rows.
 struct ColumnMajor {
   int64_t rows = 1, columns = 1, leading = 1, batch_stride = 0;
   bool transposed = false;  // never of the result
@@ -28,7 +28,7 @@ struct GemmLoop {
 // result[z] (m x n) = op(first[z]) (m x k) times op(second[z]) (k x n), for z in [0, batch), at each step of the loops.
 struct GemmCalls {
   int64_t m = 1, n = 1, k = 1, batch = 1;
-  // Whether the first operand is A; otherwise it is B, and what is computed is the transposed product.
+  // Whether the first operand is A; otherwise it is B, and the call computes the transposed product.
   bool first_is_a = false;
   ColumnMajor first, second, result;
   int64_t a = 0, b = 0, c = 0;  // offsets in elements of the first call's operands
