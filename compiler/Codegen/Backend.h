@@ -1,4 +1,4 @@
-//===- Backend.h - What the compiler adds to the description of a target
+//===- Backend.h - Code generator of a target, beside the target's description
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

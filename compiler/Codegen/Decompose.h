@@ -13,8 +13,8 @@
 
 namespace bowline::codegen {
 
-/// Replaces operations in `block` by what they say that they decompose into: elementwise operations, reductions and
-/// movements.
+/// Replaces operations in `block` by their decompositions: elementwise operations, reductions and movements of
+/// elements.
 void decomposeLayers(mlir::Block &block);
 
 } // namespace bowline::codegen

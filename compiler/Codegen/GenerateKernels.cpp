@@ -131,7 +131,7 @@ private:
     return success();
   }
 
-  /// The kernel alone says what its arguments are, and which rows it leaves out.
+  /// The operation plan.kernel alone declares a kernel's arguments, and the rows that the kernel leaves out.
   static LogicalResult verifyBody(plan::KernelOp kernel, func::FuncOp function) {
     for (NamedAttribute attribute : function->getDiscardableAttrs())
       return function.emitOpError("has '")

@@ -18,7 +18,7 @@ namespace bowline {
 /// may be computed in place. Without code, `options.hasCode`, the image says so and is empty.
 std::unique_ptr<mlir::Pass> createGenerateKernelsPass(const Backend &backend, CodegenOptions options);
 
-/// What phase `codegen` leaves: the plan dialect alone, for bodies of kernels are code.
+/// Verifies that phase `codegen` left the plan dialect alone: bodies of kernels are code now.
 llvm::LogicalResult verifyCodegen(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 //
-// One file per kernel, named by the hash of everything that decides what is in it. Files appear complete or not at all,
+// One file per kernel, named by the hash of everything that decides its contents. Files appear complete or not at all,
 // carry a checksum over all of their bytes, and are ignored and replaced when it is wrong: any number of compilers may
-// use and clear one folder at the same time. A hit is byte for byte what code generation would give.
+// use and clear one folder at the same time. A hit is byte for byte the result of code generation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,8 +55,8 @@ public:
   /// Stores the entry. After an error, which `problem` returns, later calls store nothing.
   void store(const Sha256Digest &key, const CachedKernel &kernel);
 
-  /// Removes the entries used longest ago while all together are larger than the limit. Does nothing unless something
-  /// was stored.
+  /// Removes the entries used longest ago while all together are larger than the limit. Does nothing unless this cache
+  /// stored an entry.
   void trim();
 
   const std::string &directory() const { return folder; }

@@ -37,9 +37,9 @@ struct KernelInfo {
   llvm::SmallVector<std::pair<int, int>> inPlace;
 };
 
-/// An attribute of a function whose code leaves rows out: the number of its argument whose last element says how many
-/// rows there are, an i64. All results have these rows. Only those who generate code set it, right before, from what
-/// the program says of the kernel.
+/// An attribute of a function whose code leaves rows out: the number of its argument whose last element is the number
+/// of rows, an i64. All results have these rows. Code generation alone sets the attribute, right before it emits code,
+/// from the program's declaration of the kernel.
 inline constexpr llvm::StringLiteral kRowCountAttr = "row_count";
 
 /// Collects kernels and compiles them into one image. A kernel is a `func.func` on static tensors; CpuCodegen.h says
@@ -59,7 +59,7 @@ public:
   /// The image: the same bytes for the same kernels, always. Call once, after the last `add`. Empty without code.
   virtual llvm::FailureOr<std::vector<char>> finish() = 0;
 
-  /// What the bytes of the image are, as a plan names it.
+  /// The format of the image's bytes, by the name that a plan gives it.
   virtual llvm::StringRef imageFormat() const = 0;
 };
 

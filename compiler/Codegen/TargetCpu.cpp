@@ -21,7 +21,7 @@ static TargetCpu targetOf(CpuLevel level) {
 }
 
 absl::StatusOr<TargetCpu> bowline::codegen::targetCpu(StringRef name) {
-  // Also where the name says it all: a wrong limit is a mistake of whoever set it.
+  // A wrong limit on the native level is an error also where `name` alone decides: the user set it by mistake.
   absl::StatusOr<CpuLevel> native = NativeCpuLevel();
   if (!native.ok())
     return native.status();

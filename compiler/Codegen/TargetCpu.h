@@ -16,7 +16,7 @@
 
 namespace bowline::codegen {
 
-/// A set of instructions: a level of the x86-64 psABI, and what is beyond it.
+/// A set of instructions: a level of the x86-64 psABI, and the extensions beyond it.
 struct TargetCpu {
   /// The name that a plan records: the level, then "+feature" for each feature. "+amx" changes no generated code:
   /// kernels of the registry get workspace to use it, and do without where it is not.

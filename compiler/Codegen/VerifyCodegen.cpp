@@ -1,4 +1,4 @@
-//===- VerifyCodegen.cpp - What phase `codegen` leaves
+//===- VerifyCodegen.cpp - Verifier of the program after phase `codegen`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

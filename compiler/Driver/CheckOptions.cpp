@@ -12,11 +12,11 @@
 
 using namespace bowline;
 
-/// Of a rank, as #plan.target takes them.
+/// The most threads of a rank, in the number's type in #plan.target.
 static constexpr int64_t kMostThreads = 4096;
 
-/// Steps compute these numbers in f32, in which subnormal numbers are zeros: what is refused divides by zero, or is no
-/// finite number, in the first steps.
+/// Steps compute these numbers in f32, in which subnormal numbers are zeros: the refused values divide by zero, or are
+/// no finite numbers, in the first steps.
 static absl::Status checkOptimizer(const CompileOptions &options) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   for (auto [flag, value] :

@@ -1,4 +1,4 @@
-//===- ChooseTarget.cpp - What a model is compiled for
+//===- ChooseTarget.cpp - Choice of the target that a model is compiled for
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,7 +34,7 @@ static std::string targetsWith(absl::string_view flag) {
 
 absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options, ModuleOp module) {
   ChosenTarget chosen;
-  // What was compiled for one device goes on for the same one.
+  // A program that earlier phases compiled for one device goes on for the same device.
   auto before = module && options.from != Phase::Input
                     ? module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr)
                     : nullptr;

@@ -303,7 +303,7 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
                                         target.has_host_threads ? pipeline.threads : 1));
 }
 
-/// Gives a plan the certificate that its loader checks. What goes on from a later phase may have been changed by hand.
+/// Gives a plan the certificate that its loader checks. A person may have edited the program of an earlier phase.
 static absl::Status prove(fbs::PlanT &plan, const CompileOptions &options) {
   absl::Status status = CertifyPlan(plan);
   if (status.code() != absl::StatusCode::kAborted)
@@ -319,7 +319,7 @@ static absl::Status prove(fbs::PlanT &plan, const CompileOptions &options) {
                    status.message()));
 }
 
-/// Collects what passes say of each role for reports.
+/// Collects the remarks of passes on each role for reports.
 static void describeRoles(ModuleOp module, CompileResult &result) {
   for (auto role : module.getOps<ModuleOp>()) {
     if (auto live = role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
@@ -331,7 +331,7 @@ static void describeRoles(ModuleOp module, CompileResult &result) {
   }
 }
 
-/// A sentence about what `--verify=placement` found.
+/// A sentence about the findings of `--verify=placement`.
 static std::string describePlacement(const PlacementChecker::Summary &summary) {
   return absl::StrCat("placement: at full size each of ", summary.values, " values of ", summary.roles,
                       summary.roles == 1 ? " role" : " roles", " is a part of the whole program; so are the ",
@@ -403,8 +403,8 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   return compileWithStrategy(module, options);
 }
 
-/// \p refused is about the sizes of a step. A strategy that is none for the model, whatever they are, is a mistake that
-/// comes before: what is advised about sizes would be refused for it.
+/// \p refused is about the sizes of a step. A strategy that does not fit the model at any sizes is a mistake that comes
+/// first: advice about sizes would be refused because of it.
 static absl::Status checkStrategyFirst(const absl::Status &refused, const CompileOptions &options,
                                        const Strategy &strategy) {
   BOWLINE_ASSIGN_OR_RETURN(const hf::ModelConfig config, hf::readConfig(options.model));

@@ -41,25 +41,25 @@ bool trains(CompileMode mode);
 /// Tokens of a sequence that is served, at most, and bytes of all caches, where no flag says it.
 inline constexpr int64_t kDefaultContext = 8192, kDefaultCacheBytes = int64_t{1} << 30;
 
-/// Everything that decides what is in a plan. Equal options and inputs give equal plans.
+/// Everything that decides the contents of a plan. Equal options and inputs give equal plans.
 struct CompileOptions {
   std::string model; // a Hugging Face directory or a .mlir file
   CompileMode mode = CompileMode::Train;
   int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
   int64_t seq = 0;   // positions per sequence; a .mlir file has its own
-  // Of serving. 0: as many as fit.
+  // Sizes of plans for serving. 0: as many as fit.
   std::vector<int64_t> buckets = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}; // tokens of the steps
   int64_t maxBatch = 64;                                                  // sequences of a step
   int64_t maxContext = 0;   // tokens of a sequence; 0: the model's, or kDefaultContext if that is less
   int64_t blockTokens = 16; // tokens of a block of the cache
-  // Without the one that holds nothing; 0: for maxBatch contexts within what memoryLimit leaves, or kDefaultCacheBytes.
+  // Without the block that holds nothing; 0: for maxBatch contexts within memoryLimit, or kDefaultCacheBytes.
   int64_t cacheBlocks = 0;
   uint64_t cacheBytes = 0;       // with cacheBlocks 0: the bytes that caches may take; 0: kDefaultCacheBytes
   std::string cacheType = "f32"; // elements of the cache: those of types/computed_types.h, or int8 (types/cache_rows.h)
   bool withLogits = false;       // steps give logits beside the tokens that are drawn from them
-  // Of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the type that is computed in.
+  // The type of weights: as-stored keeps matrices that a GGUF file has in blocks of bits; else the computed type.
   std::string weightsType = "as-stored";
-  std::string dtype = "f32"; // what is computed in (types/computed_types.h); what is trained is f32
+  std::string dtype = "f32"; // type of computed values (types/computed_types.h); trained values are f32
 
   std::string optimizer = "adamw"; // or sgd
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;
@@ -99,21 +99,21 @@ struct CompileResult {
   std::unique_ptr<fbs::PlanT> plan;
   /// The values that the backward pass computes again by the strategy: none, selective, full or auto.
   std::string recompute;
-  /// Of a directory that is trained: the smallest step that the strategy allows, with sequences as long.
+  /// For a directory that is trained: the smallest step that the strategy allows, with sequences as long.
   std::optional<StepSizes> leastSizes;
-  /// Of a directory that is trained: what the formulas of docs/memory.md need, or kUnimplemented that says why there
-  /// are none for it, as the end of a sentence. kNotFound for other programs.
+  /// For a directory that is trained: the inputs of the formulas of docs/memory.md, or kUnimplemented that says why
+  /// there are none for it, as the end of a sentence. kNotFound for other programs.
   absl::StatusOr<MemoryInputs> memoryInputs = absl::NotFoundError("programs in the IR");
   /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;
   /// For each role, and in it for each entry, the bytes that its operations would read and write if none were fused.
   std::vector<std::map<std::string, double>> unfusedBytes;
-  /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
-  /// something is probably not as it was meant begin with "warning: ".
+  /// Sentences for the user: configuration values that do not take effect, steps that report. Sentences on probable
+  /// mistakes of the user begin with "warning: ".
   std::vector<std::string> remarks;
   /// The remarks of passes about their decisions: "PLACE: TEXT [KIND CATEGORY/NAME]". Empty unless it was asked for.
   std::vector<std::string> passRemarks;
-  /// The IR of each generated kernel after each stage; for GPUs also the PTX of all and what ptxas says of them. Empty
+  /// The IR of each generated kernel after each stage; for GPUs also the PTX of all and ptxas's report on them. Empty
   /// unless it was asked for. Where recomputation is searched for, it has the kernels of every attempt.
   std::string kernelListing;
 };

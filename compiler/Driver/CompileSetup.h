@@ -20,7 +20,7 @@ namespace bowline {
 
 /// The steps of compileModule before it runs a phase.
 
-/// What plans are compiled for.
+/// The target that a plan is compiled for, with the options of its code and its threads.
 struct ChosenTarget {
   const targets::Target *target = nullptr;
   CodegenOptions codegen;
@@ -43,11 +43,11 @@ absl::Status checkServeOptions(const CompileOptions &options);
 /// The formats of a GGUF file's tensors that are in blocks of bits, by their keys.
 absl::StatusOr<std::map<std::string, ElementType>> storedBlocksOf(const std::string &path);
 
-/// What a plan for serving has room for. Adds to `remarks` where that is less than was asked for.
+/// The sizes that a plan for serving has room for. Adds a remark where that is less than \p options ask for.
 hf::ServeSizes serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
                             std::vector<std::string> &remarks);
 
-/// compileModel of a plan for serving whose cache takes what `options.memoryLimit` leaves, at most that of as many
+/// compileModel of a plan for serving whose cache takes the rest of `options.memoryLimit`, at most that of as many
 /// contexts as sequences of a step, and at least one. Where that is above the limit, the plan is returned all the same.
 absl::StatusOr<CompileResult> compileServeWithinMemory(const CompileOptions &options);
 
@@ -55,7 +55,7 @@ absl::StatusOr<CompileResult> compileServeWithinMemory(const CompileOptions &opt
 /// refused.
 std::optional<uint64_t> arenaBytesWith(CompileOptions options);
 
-/// Writes into the module what phases after the input may ask it for.
+/// Writes into the module the facts that phases after the input may ask it for.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);
 
 } // namespace bowline

@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// Collects what a context reports while it lives.
+/// Collects the diagnostics that a context reports while it lives.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);

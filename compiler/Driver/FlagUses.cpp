@@ -1,4 +1,4 @@
-//===- FlagUses.cpp - Flags that mean something in some compilations alone
+//===- FlagUses.cpp - Flags that take effect in some compilations alone
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -124,7 +124,7 @@ absl::Status bowline::checkFlagPhase(const CompileOptions &options, llvm::String
       *use->lastRead == Phase::Input ? "a directory" : "an earlier phase"));
 }
 
-/// What programs of the mode do.
+/// Says in words, for messages, how programs of the mode compute.
 static llvm::StringRef describe(CompileMode mode) {
   switch (mode) {
   case CompileMode::Train:
@@ -137,9 +137,9 @@ static llvm::StringRef describe(CompileMode mode) {
   llvm_unreachable("modes are those of the list");
 }
 
-/// Why a flag has no effect, and what to do about it; empty if it has one.
+/// Why a flag has no effect, and how to give it one; empty if it has one.
 static std::string whyUnused(const FlagUse &use, const CompileOptions &options) {
-  // Past the phases that read it, nobody knows the mode.
+  // Past the phases that read the mode, a compilation does not know it.
   if (use.mode && *use.mode != options.mode && !isOver(*findUse("--mode"), options))
     return absl::StrCat("with --mode ", nameOf(options.mode).str(), ", which ", describe(options.mode).str(),
                         "; leave it out, or add --mode ", nameOf(*use.mode).str());
@@ -149,7 +149,7 @@ static std::string whyUnused(const FlagUse &use, const CompileOptions &options) 
   return "";
 }
 
-/// Flags that depend on what others say.
+/// Flags that depend on the values of other flags.
 static std::string whyUnusedBesideOthers(llvm::StringRef flag, const CompileOptions &options) {
   if ((flag == "--decay-steps" || flag == "--min-lr") && options.lrSchedule != "cosine")
     return "without --lr-schedule cosine; leave it out, or add that";

@@ -1,4 +1,4 @@
-//===- FlagUses.h - Flags that mean something in some compilations alone
+//===- FlagUses.h - Flags that take effect in some compilations alone
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,15 +21,15 @@ namespace bowline {
 /// When a flag of `bowline-compile` takes effect.
 struct FlagUse {
   llvm::StringRef flag;            ///< with its dashes
-  std::optional<CompileMode> mode; ///< what `--mode` has to be; nothing: any
-  /// The last phase that reads it, so that it is too late with `--compile-from` this phase or a later one; Input: what
-  /// imports a directory, which a .mlir file is past. Nothing: it is never too late.
+  std::optional<CompileMode> mode; ///< the value that `--mode` must have; nothing: any
+  /// The last phase that reads the flag, so that it is too late with `--compile-from` this phase or a later one; Input:
+  /// the import of a directory reads it, which a .mlir file is past. Nothing: it is never too late.
   std::optional<Phase> lastRead;
   bool isAboutPlan = false; ///< whether the flag is about the plan file, which has to be written then
 };
 
-/// All flags that do not always take effect. What a program says itself, `--target` with its level and `--threads`, may
-/// be said again: compileModule refuses what differs.
+/// All flags that do not always take effect. Flags may repeat values that a program states itself, `--target` with its
+/// level and `--threads`: compileModule refuses other values.
 llvm::ArrayRef<FlagUse> flagUses();
 
 /// The last phase that reads a line of a strategy, by its first word: that of the flag that says the same, or for a

@@ -146,8 +146,8 @@ private:
     return llvm::any_of(result.plan->mesh, [](const auto &axis) { return axis->size > 1; });
   }
 
-  /// A mesh over which the model was divided, or else a count of ranks below which the limit is not met, whatever is
-  /// divided.
+  /// A mesh over which the model was divided, or else a count of ranks below which no division of the model meets the
+  /// limit.
   std::string divide(uint64_t bytes) {
     if (options.from >= Phase::Train)
       return "";

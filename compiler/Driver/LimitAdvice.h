@@ -18,8 +18,8 @@ namespace bowline {
 /// nothing is known that helps.
 std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result);
 
-/// "1.1 MiB, more than --memory-limit 1MiB", and by how many bytes where both round to the same text. \p limit is what
-/// the user gave.
+/// "1.1 MiB, more than --memory-limit 1MiB", and by how many bytes where both round to the same text. \p limit is the
+/// user's text.
 std::string describeExcess(uint64_t bytes, uint64_t limitBytes, const std::string &limit);
 
 } // namespace bowline

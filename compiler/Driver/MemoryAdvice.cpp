@@ -15,7 +15,7 @@
 
 using namespace bowline;
 
-/// Parts of a rank's memory below which a saving does not pay, and above which a plan is not what formulas say.
+/// Parts of a rank's memory below which a saving does not pay, and above which a plan contradicts the formulas.
 static constexpr double kLeastSaving = 0.02, kMostDifference = 0.10;
 
 namespace {

@@ -75,7 +75,7 @@ int64_t RankFormula::weightsAndMoments() const {
   return 2 * rounded() + 4 * (all - rounded()) + 12 * all / ranks;
 }
 
-// With ZeRO the copies are what is held or gathered; stages of a pipeline round a matrix when they use it.
+// With ZeRO the copies are those held or gathered; stages of a pipeline round a matrix when they use it.
 int64_t RankFormula::copies() const {
   return strategy.isBf16 && strategy.zero == 0 && strategy.stages == 1 ? 2 * rounded() : 0;
 }

@@ -79,7 +79,7 @@ struct MemoryInputs {
 /// Whether the page has a formula for how many microbatches a schedule keeps.
 bool hasFormula(ScheduleKind kind);
 
-/// The bytes that a rank needs at one time, by what they hold.
+/// The bytes that a rank needs at one time, by their contents.
 struct MemoryRows {
   int64_t weightsAndMoments = 0;
   int64_t gradients = 0;              ///< kept until the update

@@ -1,4 +1,4 @@
-//===- MemoryInputs.cpp - What formulas of memory need to know
+//===- MemoryInputs.cpp - Inputs of the formulas of memory
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -57,7 +57,7 @@ absl::StatusOr<MemoryInputs> bowline::memoryInputsOf(const hf::ModelConfig &conf
   const ScheduleChoice schedule = strategy.schedule.value_or(ScheduleChoice());
   if (!strategy.stageAxis.empty() && !hasFormula(schedule.kind))
     return absl::UnimplementedError("--schedule " + toString(schedule));
-  // Between the halves of a backward pass a rank keeps what the second one needs, computed again or not.
+  // Between the halves of a backward pass a rank keeps the values that the second half needs, recomputed or not.
   if (!strategy.stageAxis.empty() && schedule.kind == ScheduleKind::ZbH1 && recompute != "none")
     return absl::UnimplementedError("--schedule zb_h1 with --recompute " + recompute.str());
   // Patterns may divide anything, and ranks without an axis of their own repeat the work.

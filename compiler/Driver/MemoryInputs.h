@@ -1,4 +1,4 @@
-//===- MemoryInputs.h - What formulas of memory need to know
+//===- MemoryInputs.h - Inputs of the formulas of memory
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -19,8 +19,8 @@ using namespace bowline;
 
 namespace {
 
-/// Compiles with the least recomputation whose plan is within the memory limit. Passes estimate memory; what counts is
-/// the packed arena, so that estimates are tried until one is good. The cheapest attempt within the limit stays, or the
+/// Compiles with the least recomputation whose plan is within the memory limit. Passes estimate memory, but the packed
+/// arena decides, so that estimates are tried until one is good. The cheapest attempt within the limit stays, or the
 /// smallest one.
 class LimitSearch {
 public:
@@ -149,7 +149,7 @@ static absl::Status runWithinLimit(ModuleOp module, const CompileOptions &option
     if (options.runsInFlight > 1)
       entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
   });
-  // Of a program that goes on from a late phase, options do not say what it does.
+  // Options do not describe a program that goes on from a late phase.
   if (options.runsInFlight > 1 && !hasSteps)
     return absl::InvalidArgumentError(absl::StrCat("--runs-in-flight: the program of ", options.model,
                                                    " has no steps of training or evaluation; leave it out"));
@@ -163,8 +163,8 @@ static absl::Status runWithinLimit(ModuleOp module, const CompileOptions &option
   return absl::OkStatus();
 }
 
-// Passes pack a part of the arena, and what lies behind that is known at the end: where both together are too large,
-// all is done again with so much less for the passes.
+// Passes pack a part of the arena, and the size of the rest behind that is known at the end: where both together are
+// too large, all is done again with so much less for the passes.
 absl::Status bowline::runWithinMemory(ModuleOp module, const CompileOptions &options, PipelineOptions pipeline,
                                       DiagnosticCollector &diagnostics, CompileResult &result) {
   const auto limit = static_cast<int64_t>(options.memoryLimit);
@@ -179,7 +179,7 @@ absl::Status bowline::runWithinMemory(ModuleOp module, const CompileOptions &opt
       return absl::OkStatus();
     int64_t found = bytesBehind(module, *result.plan);
     if (found <= behind || found >= limit)
-      return absl::OkStatus(); // whoever asked for the limit says that it is too low
+      return absl::OkStatus(); // the caller that asked for the limit says that it is too low
     behind = found;
     OwningOpRef<ModuleOp> again = before->clone();
     module.getBodyRegion().takeBody(again->getBodyRegion());

@@ -1,4 +1,4 @@
-//===- MemoryReport.cpp - What takes the memory of a plan
+//===- MemoryReport.cpp - Report on the buffers that take the memory of a plan
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -66,8 +66,8 @@ static bool isPersistent(fbs::BufferKind kind) {
   return kind != fbs::BufferKind::Temporary && kind != fbs::BufferKind::Scratch;
 }
 
-/// Of a role's device memory, where what persists ends, and where all ends that was packed. Behind that are second
-/// buffers of ports and words for faults.
+/// The end of the persistent buffers in a role's device memory, and the end of all packed buffers. Behind that are
+/// second buffers of ports and words for faults.
 struct PackedEnds {
   uint64_t persistent = 0, all = 0;
 };
@@ -96,7 +96,7 @@ static std::string ofRole(const fbs::PlanT &plan, size_t role) {
   return plan.roles.size() > 1 ? ", of role " + plan.roles[role]->name : "";
 }
 
-/// What persists in a role's device memory, by kind.
+/// Describes the persistent buffers in a role's device memory, by kind.
 static std::string describePersistent(const fbs::PlanT &plan, size_t role) {
   std::map<fbs::BufferKind, uint64_t> byKind;
   llvm::SmallDenseSet<uint32_t> states;
@@ -118,7 +118,7 @@ static std::string describePersistent(const fbs::PlanT &plan, size_t role) {
   return text;
 }
 
-/// What buffers of a role share that do not persist, and how much more than the least that is.
+/// Describes the memory that a role's other buffers share, with its ratio to the most bytes alive at one time.
 static std::string describeSharing(const fbs::PlanT &plan, size_t role, const std::vector<uint64_t> &liveBytes) {
   const PackedEnds ends = packedEndsOf(plan, role);
   auto shared = [&](uint64_t end) { return end > ends.persistent ? end - ends.persistent : 0; };

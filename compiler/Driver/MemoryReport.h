@@ -1,4 +1,4 @@
-//===- MemoryReport.h - What takes the memory of a plan
+//===- MemoryReport.h - Report on the buffers that take the memory of a plan
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PassRemarks.cpp - What passes say of their decisions
+//===- PassRemarks.cpp - Remarks of passes on their decisions
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -33,7 +33,7 @@ void bowline::attachRecipe(ModuleOp module, const CompileOptions &options) {
     recipe["eps"] = options.eps;
     recipe["weight-decay"] = options.weightDecay;
   }
-  // Of a program that was printed before the optimizer was inserted: the flags of this compilation count.
+  // A program printed before the optimizer was inserted has an old recipe: the flags of this compilation count.
   for (auto attachment : llvm::make_early_inc_range(module.getOps<plan::AttachmentOp>()))
     if (attachment.getName() == kRecipeAttachment)
       attachment.erase();

@@ -1,4 +1,4 @@
-//===- ServeSizes.cpp - What a plan for serving has room for
+//===- ServeSizes.cpp - Sizes that a plan for serving has room for
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -53,7 +53,7 @@ hf::ServeSizes bowline::serveSizesOf(const CompileOptions &options, const hf::Mo
   int64_t most = std::max<int64_t>(bytes / bytesOfBlock(config, sizes), sizes.listed());
   int64_t wanted = std::min<int64_t>(sizes.sequences, int64_t{1} << 20) * sizes.listed();
   sizes.blocks = std::min(most, wanted) + 1;
-  // Who says how many bytes knows it.
+  // A caller that sets `cacheBytes` knows the limit, and needs no remark on it.
   if (wanted > most && options.cacheBytes == 0)
     remarks.push_back(absl::StrCat("the cache has ", most, " blocks of ", sizes.blockTokens, " tokens, ",
                                    most * bytesOfBlock(config, sizes) >> 20, " MiB, and so room for ",

@@ -49,7 +49,7 @@ absl::StatusOr<CompileResult> bowline::compileServeWithinMemory(const CompileOpt
   attempt.memoryLimit = 1;
   BOWLINE_ASSIGN_OR_RETURN(CompileResult least, compileModel(attempt));
   if (!least.plan || least.plan->arena_bytes > options.memoryLimit)
-    return least; // whoever asked for the limit says that it is too low
+    return least; // the caller that asked for the limit says that it is too low
   const PlannedCache cache = cacheOf(*least.plan);
   auto more = static_cast<int64_t>(options.memoryLimit - least.plan->arena_bytes) / cache.blockBytes;
   attempt.memoryLimit = options.memoryLimit;

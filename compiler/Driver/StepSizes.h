@@ -29,14 +29,14 @@ struct StepSizes {
   bool operator==(const StepSizes &) const = default;
 };
 
-/// How a message names what it advises to change.
+/// How a message names the flags that it advises to change.
 struct StepFlags {
   /// The microbatches and the schedule are lines of a file, and not flags.
   bool areMicrobatchesInFile = false, isScheduleInFile = false;
 };
 
-/// Which sizes a strategy allows: one place that knows all conditions, so that whatever a message advises meets all of
-/// them. Advice was tried before it is given.
+/// The sizes that a strategy allows: one place that knows all conditions, so that sizes that a message advises meet all
+/// of them. Advice was tried before it is given.
 class StepSizeRules {
 public:
   /// \p maxPositions are those of the model, if they are known, and \p source is for messages about them.
@@ -60,7 +60,7 @@ public:
   int64_t longestBelow(int64_t seq) const;
 
   /// The least sizes that the strategy allows, with the same sequence: a model for which these fail is not for the
-  /// strategy, whatever the batch. Nothing where there are none.
+  /// strategy, with any batch. Nothing where there are none.
   std::optional<StepSizes> least(int64_t seq) const;
 
   bool allows(const StepSizes &sizes) const { return check(sizes, {}, /*advises=*/false).ok(); }

@@ -1,4 +1,4 @@
-//===- StrategyRecord.cpp - What the strategy said when phases read it
+//===- StrategyRecord.cpp - The strategy's lines, as phases read them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ struct Line {
 };
 } // namespace
 
-/// The line as it stands in a strategy. Values that are the default are left out, whoever wrote them.
+/// The line as it stands in a strategy. Values that are the default are left out, also where a person wrote them.
 static std::string textOf(Operation &line) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -51,8 +51,8 @@ void bowline::recordStrategy(ModuleOp module) {
   module->setAttr(kStrategyRecordAttr, Builder(module.getContext()).getStrArrayAttr(words));
 }
 
-/// Refuses what differs between the lines of one kind, of which \p last is over. The place of a line may be where it
-/// was first written, so that the program that has it is named too.
+/// Refuses differences between the lines of one kind, whose last phase, \p last, is over. The place of a line may be
+/// where it was first written, so that the program that has it is named too.
 static void refuseChange(ArrayRef<Line> before, ArrayRef<Line> now, Phase last, Location strategy,
                          const std::string &program) {
   size_t same = 0;

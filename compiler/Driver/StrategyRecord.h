@@ -1,4 +1,4 @@
-//===- StrategyRecord.h - What the strategy said when phases read it
+//===- StrategyRecord.h - The strategy's lines, as phases read them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,15 +16,15 @@
 namespace bowline {
 
 /// The attribute of a printed program with the lines of its strategy, as texts: those that the phases before have read.
-/// It is empty where there was no strategy.
+/// The attribute is empty where there was no strategy.
 inline constexpr llvm::StringLiteral kStrategyRecordAttr = "bowline.strategy";
 
-/// Writes what the strategy of \p module says into the attribute.
+/// Writes the lines of the strategy of \p module into the attribute.
 void recordStrategy(mlir::ModuleOp module);
 
 /// Compares the strategy of \p module with the attribute. kInvalidArgument, with the place, where a line is another
 /// one, is new or is gone, and the last phase that reads it (lastReadOfLine) is over when a compilation with \p options
-/// begins. A program without the attribute, which nobody printed with `--compile-to`, is not compared.
+/// begins. A program that has no attribute, because `--compile-to` did not print it, is not compared.
 absl::Status checkStrategyRecord(mlir::ModuleOp module, const CompileOptions &options,
                                  DiagnosticCollector &diagnostics);
 

@@ -66,7 +66,7 @@ static constexpr std::pair<StringRef, StringRef> kForms[] = {
     {"bucket_bytes", "bucket_bytes 4194304"},
     {"overlap_chunks", "overlap_chunks 4', or 'overlap_chunks auto"}};
 
-/// MLIR's parser says what it expects at a place, and nothing about what the whole may look like.
+/// MLIR's parser says which token it expects at a place, and nothing about the form of the whole line.
 static std::string describeForm(StringRef text, unsigned errorLine, StringRef message) {
   if (message.contains("operation name in quotes") || message.contains("(tried 'builtin."))
     return "a file reads 'dist.strategy @name { mesh @mesh [\"dp\"] [2] }', with a line for each choice";
@@ -81,7 +81,7 @@ static std::string describeForm(StringRef text, unsigned errorLine, StringRef me
   return "";
 }
 
-/// The operations of a file. What an operation refuses, it explains; where the parser does, the message gets a note.
+/// Parses the operations of a file. An operation's message explains its refusal; a message of the parser gets a note.
 static absl::StatusOr<OwningOpRef<ModuleOp>> parseFile(MLIRContext *context, const std::string &path,
                                                        DiagnosticCollector &diagnostics) {
   BOWLINE_RETURN_IF_ERROR(CheckTextFile(path));
@@ -151,10 +151,10 @@ static LogicalResult readTable(dist::StrategyOp strategy) {
 }
 
 //===----------------------------------------------------------------------===//
-// What else is known
+// Lines that contradict the options
 //===----------------------------------------------------------------------===//
 
-/// What generates text has no steps, and no stages yet.
+/// A program that generates text has no steps of training, and no stages yet.
 static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy, CompileMode mode) {
   if (trains(mode))
     return success();

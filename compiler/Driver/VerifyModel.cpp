@@ -1,4 +1,4 @@
-//===- VerifyModel.cpp - Whether compilation keeps what a model computes
+//===- VerifyModel.cpp - Whether compilation keeps the results of a model
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace bowline;
 
 namespace {
-/// What is verified, and the words for it.
+/// The program to verify, and the words that describe it in messages.
 struct Subject {
   OwningOpRef<ModuleOp> module;
   CompileOptions options;
@@ -39,12 +39,12 @@ static void shrinkLines(dist::StrategyOp lines, const Strategy &strategy, int64_
     line.setCount(microbatches);
 }
 
-/// Fixes what the compiler would choose by sizes, or by a memory limit that is for other sizes.
+/// Fixes choices that the compiler would make by sizes, or by a memory limit that is for other sizes.
 static void chooseForSmallSizes(dist::StrategyOp lines) {
   if (auto chunks = lines.getOnly<dist::OverlapChunksOp>(); chunks && !chunks.getCount())
     chunks.setCount(2); // for these sizes the cost model would choose none
   if (auto recompute = lines.getOnly<dist::RecomputeOp>(); recompute && recompute.getActivations() == "auto")
-    recompute.setActivations("full"); // whatever it chooses is a part of that
+    recompute.setActivations("full"); // any choice of recomputation is a part of that
 }
 
 static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const CompileOptions &options,

@@ -86,7 +86,7 @@ private:
           copy.destination = std::make_unique<fbs::Operand>(names.operand(copyOp.getDestination()));
           copy.bytes = copyOp.getSource().getType().getBytes();
           auto spaceOf = [&](Value buffer) { return plan.buffers[names.buffers.lookup(buffer)]->space; };
-          // What has none, the loader refuses.
+          // The loader refuses a copy between spaces that no engine connects.
           copy.engine = EngineFor(spaceOf(copyOp.getSource()), spaceOf(copyOp.getDestination()))
                             .value_or(fbs::CopyEngine::WithinDevice);
           command->body.Set(std::move(copy));

@@ -16,12 +16,12 @@
 
 namespace bowline {
 
-/// Where the plan has what the operations of one role name: indices of the file.
+/// The plan's indices of the objects that operations of one role name.
 struct RoleNames {
   uint16_t role = 0;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
   llvm::DenseMap<mlir::StringAttr, uint32_t> kernels, programs;
-  /// By kernel: what of its data is checked before each launch, and the kernel that does it.
+  /// By kernel: the check of its data before each launch, and the kernel that does it.
   llvm::DenseMap<mlir::StringAttr, std::pair<const kernels::DataCheck *, uint32_t>> checks;
   /// The buffer with a word for each launch whose data are checked, and which word.
   uint32_t faultBuffer = 0;

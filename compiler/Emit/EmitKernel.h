@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// What the plan says of a kernel, but for the image that holds its code. Fails with a diagnostic where there is no
+/// The plan's description of a kernel, without the image that holds its code. Fails with a diagnostic where there is no
 /// code yet, or where plans have no such type.
 llvm::FailureOr<std::unique_ptr<fbs::KernelT>> emitKernel(plan::KernelOp op);
 

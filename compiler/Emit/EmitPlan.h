@@ -26,14 +26,14 @@ inline constexpr llvm::StringLiteral kFeedsAttr = "plan.feeds";
 /// target. Those to prefer come first.
 inline constexpr llvm::StringLiteral kCodeTargetAttr = "plan.code_target";
 
-/// The plan of a module in the plan dialect whose buffers have offsets. Hashes and versions are left to WritePlan, and
-/// whether certificates prove anything to the loader. Modules in the module are roles (passes/Analysis/Roles.h); equal
-/// kernels and images of several roles are stored once, and one that has no name is not in the plan's table. Fails with
-/// a diagnostic where something is missing: a role, a target, an offset, generated code.
+/// The plan of a module in the plan dialect whose buffers have offsets. WritePlan adds hashes and versions, and the
+/// loader decides whether certificates prove anything. Modules in the module are roles (passes/Analysis/Roles.h); equal
+/// kernels and images of several roles are stored once, and a role without a name is not in the plan's table. Fails
+/// with a diagnostic where a part is missing: a role, a target, an offset, generated code.
 llvm::FailureOr<std::unique_ptr<fbs::PlanT>> emitPlan(mlir::ModuleOp module);
 
 /// The module of a verified plan: emitPlan of the result gives an equal plan, less images without kernels and in the
-/// order of roles. Fails with a diagnostic if the plan uses what the dialect cannot say.
+/// order of roles. Fails with a diagnostic if the dialect cannot express the plan.
 mlir::OwningOpRef<mlir::ModuleOp> importPlan(mlir::MLIRContext *context, const fbs::PlanT &plan);
 
 } // namespace bowline

@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /// Those in other spaces than device, in the order of spaces.
+  /// Emits the arenas in other spaces than device, in the order of spaces.
   LogicalResult emitArenas() {
     auto bytes = module->getAttrOfType<DictionaryAttr>(plan::PlanDialect::kOtherArenasAttr);
     if (!bytes)
@@ -310,7 +310,7 @@ private:
       entry->inputs.push_back(port(name, buffer, limit));
     for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
       entry->outputs.push_back(port(name, buffer, 0));
-    // What is wrong with these the loader says.
+    // The loader reports faults of these attributes.
     if (auto runs = op->getAttrOfType<IntegerAttr>(kInFlightAttr))
       entry->in_flight = static_cast<uint8_t>(std::clamp<int64_t>(runs.getInt(), 0, 3));
     if (auto feeds = op->getAttrOfType<DenseI64ArrayAttr>(kFeedsAttr))
@@ -366,7 +366,7 @@ private:
   fbs::PlanT &plan;
   PlanTables &tables;
   RoleNames names;
-  uint64_t arena = 0;         ///< bytes in space Device, of what the module shows and what comes behind it
+  uint64_t arena = 0;         ///< bytes in space Device, of the module's buffers and of those added behind them
   const uint32_t firstKernel; ///< that is of no earlier role
   std::optional<uint32_t> imageIndex;
 };

@@ -13,7 +13,7 @@
 
 namespace bowline {
 
-/// Adds what \p module holds to \p plan: arenas, buffers, kernels with their code, programs, states, constants and
+/// Adds the contents of \p module to \p plan: arenas, buffers, kernels with their code, programs, states, constants and
 /// entries. Returns the bytes of its arena in space Device. Fails with a diagnostic where something is missing.
 llvm::FailureOr<uint64_t> emitRole(mlir::ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables);
 

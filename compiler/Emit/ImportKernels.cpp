@@ -49,7 +49,7 @@ private:
     return kernel.origin == fbs::KernelOrigin::Generated || !kernel.epilogue.empty();
   }
 
-  /// Kernels that the role launches; others may launch them as well. What nobody launches goes with the kernel before.
+  /// Kernels that the role launches, alone or with others. A kernel that no role launches goes with the one before it.
   BitVector kernelsOfRole() const {
     constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
     std::vector<uint32_t> first(plan.kernels.size(), kNobody); // role that launches it

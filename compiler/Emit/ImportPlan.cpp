@@ -44,7 +44,7 @@ private:
     module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(plan.compiler));
   }
 
-  /// Of all roles.
+  /// Imports the mesh of all roles.
   void importMesh() {
     if (plan.mesh.empty())
       return;

@@ -19,14 +19,14 @@
 
 namespace bowline {
 
-/// What the parts of a role need of each other while it is read. Operations go where \p builder stands.
+/// State that the importers of a role's parts share. They insert operations at the insertion point of \p builder.
 struct RoleScope {
   RoleScope(const fbs::PlanT &plan, mlir::OpBuilder &builder, uint32_t role);
 
   mlir::Location locationOf(uint32_t source) const;
   mlir::RankedTensorType tensorType(fbs::DType dtype, const std::vector<int64_t> &shape) const;
   mlir::ArrayAttr axisNames(const std::vector<uint8_t> &axes) const;
-  /// Of data, before a launch: a command that the dialect does not show.
+  /// Whether the kernel checks data before a launch: the dialect does not show commands that launch it.
   bool isCheck(uint32_t kernel) const;
 
   const fbs::PlanT &plan;
@@ -43,8 +43,8 @@ struct RoleScope {
   std::vector<std::string> kernelSymbols;
 };
 
-/// Fills \p module with what the role has, \p arenaBytes in space Device among it. Fails with a diagnostic where the
-/// dialect cannot say what the plan does, as the two below.
+/// Fills \p module with the parts of the role, \p arenaBytes in space Device among them. Fails with a diagnostic where
+/// the dialect cannot express the plan, as the two below.
 llvm::LogicalResult importRole(const fbs::PlanT &plan, mlir::OpBuilder &builder, uint32_t role, mlir::ModuleOp module,
                                uint64_t arenaBytes);
 

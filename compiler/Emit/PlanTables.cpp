@@ -1,4 +1,4 @@
-//===- PlanTables.cpp - What the roles of a plan have in common
+//===- PlanTables.cpp - Tables that the roles of a plan share
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

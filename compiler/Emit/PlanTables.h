@@ -1,4 +1,4 @@
-//===- PlanTables.h - What the roles of a plan have in common
+//===- PlanTables.h - Tables that the roles of a plan share
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ namespace bowline {
 /// The tables of a plan whose rows several roles may name: each row is stored once. All indices are those of the file.
 class PlanTables {
 public:
-  /// \p plan outlives the tables. Its first source is that of what has no provenance.
+  /// \p plan outlives the tables. Its first source stands for everything without provenance.
   explicit PlanTables(fbs::PlanT &plan);
 
   /// The axes of all ranks. Called at most once.

@@ -1,4 +1,4 @@
-//===- CheckedData.cpp - What numbers of rows and offsets may be
+//===- CheckedData.cpp - Bounds of row numbers and of offsets of groups of rows
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ void CheckedData::restrict(const CheckedData &other) {
   lower(rows, other.rows);
 }
 
-/// What the argument `index` of a kernel has to be; `rowsOf` gives the number of rows that the check is about.
+/// The bounds that a kernel sets on argument `index`; `rowsOf` gives the number of rows for the kernel's check.
 static CheckedData checkedArgument(StringRef kernel, size_t index,
                                    function_ref<int64_t(const kernels::DataCheck &)> rowsOf) {
   const kernels::DataCheck *check = kernels::FindDataCheck(std::string_view(kernel));

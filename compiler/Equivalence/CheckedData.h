@@ -1,4 +1,4 @@
-//===- CheckedData.h - What numbers of rows and offsets may be
+//===- CheckedData.h - Bounds of row numbers and of offsets of groups of rows
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,20 +15,20 @@
 
 namespace bowline {
 
-/// What integers have to be, as far as those who read them as they are say so: kernels with data that can be wrong
-/// (kernels/registry/data_check.h), and operations that such kernels compute. What a program computes from them is not
-/// looked at.
+/// Bounds that direct readers of a tensor of integers set: kernels with data that can be wrong
+/// (kernels/registry/data_check.h), and operations that such kernels compute. Operations that compute other numbers
+/// from the integers set no bounds.
 struct CheckedData {
   std::optional<int64_t> limit; ///< numbers of rows: from 0 to below this
   std::optional<int64_t> rows;  ///< offsets of groups of rows: they ascend from 0 to this
 
-  /// What is right for both.
+  /// Takes the stricter of both bounds, so that the data are right for both readers.
   void restrict(const CheckedData &other);
 };
 
-/// Of a tensor of a graph function, which may be moved, resharded and sent to other stages before it is read.
+/// The bounds for a tensor of a graph function, which operations may move, reshard and send to other stages first.
 CheckedData checkedDataOf(mlir::Value tensor);
-/// Of a buffer that commands of `role` read.
+/// The bounds for a buffer that commands of `role` read.
 CheckedData checkedDataOf(mlir::ModuleOp role, mlir::Value buffer);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- EquivalenceChecker.cpp - Whether a pass kept what a program computes
+//===- EquivalenceChecker.cpp - Whether a pass kept the results of a program
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ using Variable = RunnableProgram::Variable;
 // Interpretation
 //===----------------------------------------------------------------------===//
 
-/// The names of what callers may run: entries, and functions that none of them runs.
+/// The names of the callables that callers may run: entries, and functions that none of them runs.
 static std::vector<std::string> outermost(const RunnableProgram &program) {
   std::vector<std::string> names;
   for (const RunnableProgram::Callable &callable : program.callables())
@@ -147,7 +147,7 @@ LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp m
     return failure();
   if (failed(checkSize(module, **program)))
     return failure();
-  // What can be run now, and what was run before the step as far as the program still has it.
+  // Runs every callable that can run now, and those that ran before the step and that the program still has.
   std::vector<std::string> own = outermost(**program), names = own;
   for (const auto &[name, tensors] : world.before.runs)
     if ((*program)->findCallable(name) && !llvm::is_contained(names, name))
@@ -176,7 +176,7 @@ LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp m
   return success();
 }
 
-/// Compares what was there before, and looks at what is new.
+/// Compares the tensors of the program before, and checks new tensors.
 LogicalResult EquivalenceChecker::examine(const World &world, const After &after) {
   if (failed(compare(world, after)))
     return failure();
@@ -202,7 +202,7 @@ InFlightDiagnostic EquivalenceChecker::After::emitError() const {
 }
 
 LogicalResult EquivalenceChecker::compare(const World &world, const After &after) {
-  // Without an entry of kind init nothing says what initial values are.
+  // Without an entry of kind init the program states no initial values.
   if (hadInit && failed(compare(world, after, "after initialisation", world.before.initial, after.seen.initial)))
     return failure();
   bool any = false;

@@ -1,4 +1,4 @@
-//===- EquivalenceChecker.h - Whether a pass kept what a program computes -*- C++ -*-===//
+//===- EquivalenceChecker.h - Whether a pass kept the results of a program -*- C++ -*-===//
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,20 +22,20 @@ namespace bowline {
 /// Interprets a program before and after each pass, all ranks in lockstep, on equal inputs and equal values of
 /// variables, in two arithmetics: f64, and whole numbers modulo a prime (ModularArithmetic.h).
 ///
-/// What was there before must be there after, and be equal: initial values, where the program has an entry of kind
-/// `init`, what every entry and every function without an entry returns, and parameters, optimizer states and gradients
-/// after it, each as the whole tensor that a checkpoint would have. In f64 equal means: within kRealBound of the
-/// tensor's largest element, or of kRealFloor where all are smaller. Modulo the prime it means equal. Only gradients
-/// may disappear, with what accumulates them.
+/// A tensor of the program before a pass must be in the program after it, and be equal: initial values, where the
+/// program has an entry of kind `init`, results of every entry and of every function without an entry, and the
+/// parameters, optimizer states and gradients that it leaves, each as the whole tensor that a checkpoint would have. In
+/// f64 equal means: within kRealBound of the tensor's largest element, or of kRealFloor where all are smaller. Modulo
+/// the prime it means equal. Only gradients may disappear, with the operations that accumulate them.
 ///
-/// What converts numbers to whole ones has no meaning modulo the prime. A program with such operations is compared in
-/// f64 alone, and the summary names one.
+/// An operation that converts numbers to whole ones has no meaning modulo the prime. A program with such operations is
+/// compared in f64 alone, and the summary names one.
 ///
 /// NaN equals nothing: a program that computes NaN in f64 is refused, because nothing could be said about it. Modulo
 /// the prime some elements have no value; the summary counts those that have none on both sides.
 ///
-/// What a pass adds has nothing to be equal to, with two exceptions. Gradients that appear are compared with central
-/// differences of the loss, in f64 within kGradientBound. A mirror of a parameter has the parameter's value.
+/// A tensor that a pass adds has nothing to be equal to, with two exceptions. Gradients that appear are compared with
+/// central differences of the loss, in f64 within kGradientBound. A mirror of a parameter has the parameter's value.
 class EquivalenceChecker {
 public:
   static constexpr double kRealBound = 1e-9, kRealFloor = 1e-3, kGradientBound = 1e-5;
@@ -60,7 +60,7 @@ public:
   llvm::LogicalResult begin(mlir::ModuleOp module);
 
   /// Checks the program after a step. Fails with a diagnostic at the module that names the step and the first tensor
-  /// that differs, with an index and both values. What follows is compared with this program.
+  /// that differs, with an index and both values. The next check compares with this program.
   llvm::LogicalResult check(llvm::StringRef step, mlir::ModuleOp module);
 
   const Summary &summary() const { return total; }
@@ -71,7 +71,7 @@ public:
 private:
   static constexpr uint64_t kSeedOfValues = 20261121;
 
-  /// One arithmetic, with what was seen of the last program in it.
+  /// One arithmetic, with the observation of the last program in it.
   struct World {
     const graph::Arithmetic *arithmetic;
     bool isReal;
@@ -91,7 +91,7 @@ private:
   llvm::LogicalResult check(World &world, llvm::StringRef step, mlir::ModuleOp module);
   llvm::LogicalResult examine(const World &world, const After &after);
   llvm::LogicalResult compare(const World &world, const After &after);
-  /// Compares what was seen in one place.
+  /// Compares the tensors that were seen in one place.
   llvm::LogicalResult compare(const World &world, const After &after, const std::string &where,
                               const SeenTensors &expected, const SeenTensors &actual);
   /// Compares one tensor. \p relation stands between the values in the message, as in "was".

@@ -19,7 +19,7 @@ using Variable = RunnableProgram::Variable;
 
 /// The distance between the points of a difference, along a direction of length one. With five points the error is of
 /// the order of its fourth power. A loss that bends within this distance is looked at in half of it, several times if
-/// need be; rounding of f64 stays far below what gradients may differ by.
+/// need be; rounding of f64 stays far below the bound on differences of gradients.
 static constexpr double kDistance = 1e-3;
 static constexpr int kHalvings = 8;
 
@@ -110,7 +110,7 @@ static HostTensor gradientOf(const Variable &param, ArrayRef<Variable> variables
 }
 
 namespace {
-/// What differences of the loss say of a number that should be a derivative of it.
+/// The verdict of differences of the loss on a number that should be a derivative of the loss.
 struct Verdict {
   enum { Right, Wrong, Undecided } kind;
   double difference; ///< the last one
@@ -118,7 +118,7 @@ struct Verdict {
 } // namespace
 
 /// Compares `slope` with differences over ever smaller distances. Where two of them agree with each other and not with
-/// it, it is wrong; what they differ by goes with the fourth power of the distance, which gives a better estimate.
+/// `slope`, `slope` is wrong. Their error goes with the fourth power of the distance, which gives a better estimate.
 static FailureOr<Verdict> judge(double slope, Differences &differences, const Variable &param,
                                 const HostTensor &direction, double bound, double floor) {
   auto agree = [&](double a, double b) { return std::fabs(a - b) <= bound * std::max(std::fabs(b), floor); };

@@ -1,4 +1,4 @@
-//===- Observation.cpp - What can be seen of a program that ran
+//===- Observation.cpp - Tensors that can be seen after a program ran
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

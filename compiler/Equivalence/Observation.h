@@ -1,4 +1,4 @@
-//===- Observation.h - What can be seen of a program that ran ----*- C++ -*-===//
+//===- Observation.h - Tensors that can be seen after a program ran -*- C++ -*-===//
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,7 @@ using SeenTensors = std::vector<std::pair<std::string, SeenTensor>>;
 struct Observation {
   /// Initial values of variables.
   SeenTensors initial;
-  /// For each callable, what it returned, and the variables after it ran from the values of ObservedValues.
+  /// For each callable, its results, and the variables after it ran from the values of ObservedValues.
   std::map<std::string, SeenTensors> runs;
 };
 
@@ -48,8 +48,8 @@ public:
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
   /// The value of an input: normal numbers, magnitudes up to its limit where it has one, or integers from 0 to below
   /// its limit, 2 where it has none; a fifth of all labels is -100, which means that there is none. Offsets of groups
-  /// of rows ascend in each microbatch. What says where sequences are keeps what callers promise. Shape and type are
-  /// those of the first program that asks for it.
+  /// of rows ascend in each microbatch. Inputs that give the places of sequences keep the promises of callers. Shape
+  /// and type are those of the first program that asks for the input.
   const graph::HostTensor &inputOf(llvm::StringRef callable, const RunnableProgram::Input &input);
 
 private:

@@ -14,7 +14,7 @@
 
 namespace bowline {
 
-/// The commands of all ranks. Variables are what checkpoints hold; accumulators are memory like any other.
+/// The commands of all ranks. Variables are the tensors of checkpoints; accumulators are memory like any other.
 class PlanProgram final : public RunnableProgram {
 public:
   /// Whether the roles of `module` are programs of commands.

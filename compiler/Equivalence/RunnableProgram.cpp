@@ -25,7 +25,7 @@ using dist::DistDialect;
 using graph::HostTensor;
 
 //===----------------------------------------------------------------------===//
-// What is in a module
+// Contents of a module
 //===----------------------------------------------------------------------===//
 
 /// Whether the types in `module` are local ones, of the shards of one rank.

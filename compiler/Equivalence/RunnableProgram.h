@@ -51,7 +51,7 @@ public:
     bool isInitialised = false;
     std::string mirrorOf; ///< the parameter whose value it has at all times, else empty
     std::string of;       ///< the parameter whose gradient or optimizer state it is, else empty
-    CheckedData data;     ///< what its elements have to be
+    CheckedData data;     ///< bounds of its elements
 
     bool has(StateFlags flag) const { return bitEnumContainsAny(flags, flag); }
   };
@@ -59,8 +59,8 @@ public:
     std::string name;
     std::vector<int64_t> shape;
     mlir::Type element;
-    CheckedData data;                       ///< what its elements have to be
-    std::optional<SequenceInput> sequences; ///< what they have to be beside those of others
+    CheckedData data;                       ///< bounds of its elements
+    std::optional<SequenceInput> sequences; ///< the promise that its elements keep together with other inputs
     bool isLabels = false;                  ///< may be negative, which means none
     int64_t microbatches = 1;               ///< these are the first dimension where there are several
   };
@@ -81,14 +81,14 @@ public:
 
   /// Everything but stashes, in the order of the module.
   llvm::ArrayRef<Variable> variables() const { return allVariables; }
-  /// Entries, and the functions of a program that is not in roles; without what initialises.
+  /// Entries, and the functions of a program that is not in roles; without the initialisation.
   llvm::ArrayRef<Callable> callables() const { return allCallables; }
   const Variable *findVariable(llvm::StringRef name) const;
   const Callable *findCallable(llvm::StringRef name) const;
   const Callable *findCallable(graph::FunctionPart part) const;
   bool hasInit() const { return initialises; }
 
-  /// Elements computed and arithmetic operations of one run of each callable and of what initialises, on all ranks.
+  /// Elements computed and arithmetic operations of one run of each callable and of the initialisation, on all ranks.
   double work() const { return totalWork; }
 
   /// Gives variables their initial values: those of the entry of kind `init`; without it, zeros.

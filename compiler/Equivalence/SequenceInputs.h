@@ -18,13 +18,13 @@
 
 namespace bowline {
 
-/// Which of three inputs one is, about which callers promise something together (runtime/plan/sequences.h).
+/// One of three inputs about which callers make a common promise (runtime/plan/sequences.h).
 struct SequenceInput {
   enum class Which { Rows, Lengths, Blocks } which;
   SequenceSizes sizes;
 };
 
-/// Says what `name` is to the promise of `owner`, a function or an entry with inputs that `typeOf` knows by name, null
+/// The part of `name` in the promise of `owner`, a function or an entry with inputs that `typeOf` knows by name, null
 /// for others; none where it is not one of the three, or where these lack the shapes that they must have.
 std::optional<SequenceInput> sequenceInputOf(mlir::Operation *owner, llvm::StringRef name,
                                              llvm::function_ref<mlir::RankedTensorType(llvm::StringRef)> typeOf);

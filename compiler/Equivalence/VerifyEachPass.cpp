@@ -26,7 +26,7 @@ using namespace bowline;
 
 namespace {
 
-/// What the instrumentation found. It cannot fail a pipeline; the pass FinalVerdict at its end does.
+/// Findings of the instrumentation, which cannot fail a pipeline. The pass FinalVerdict at the end fails it.
 struct Progress {
   EquivalenceChecker checker;
   bool began = false, failed = false;

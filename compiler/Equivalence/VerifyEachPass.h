@@ -18,8 +18,8 @@ class PassManager;
 namespace bowline {
 
 /// Compares the module before and after each pass of a manager that has all its passes (EquivalenceChecker.h), and lets
-/// the manager fail at the end where one of them changes what is computed. Passes then run one after the other. What is
-/// returned is true afterwards where one did.
+/// the manager fail at the end where a pass changes a computed value. The manager then runs one pass after the other.
+/// The returned flag is true after the run where a pass changed a value.
 std::shared_ptr<const bool> verifyEachPass(mlir::PassManager &manager);
 
 } // namespace bowline

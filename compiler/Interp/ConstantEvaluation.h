@@ -13,9 +13,9 @@
 
 namespace bowline {
 
-/// Replaces what is computed from constants alone, anywhere inside of `root`, by its value, rounded as its type is: no
-/// arithmetic but that of the types says what a constant of f32 is after a conversion from f64, and passes may compute
-/// it.
+/// Replaces values that are computed from constants alone, anywhere inside of `root`, by constants, rounded as their
+/// types are: no arithmetic but that of the types gives the constant of f32 after a conversion from f64, and passes may
+/// compute it.
 void evaluateConstants(mlir::Operation *root);
 
 } // namespace bowline

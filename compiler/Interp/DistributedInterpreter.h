@@ -38,8 +38,8 @@ public:
   /// do not, or where padding is not zero. Partial sums that ranks hold of a variable are added.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
-  /// What rank number `rank`, counted from 0, holds of a variable; null if there is no such variable or it has no value
-  /// yet.
+  /// The value that rank number `rank`, counted from 0, holds of a variable; null if there is no such variable or it
+  /// has no value yet.
   const HostTensor *getLocal(int64_t rank, llvm::StringRef name) const { return ranks[rank].getVariable(name); }
 
   /// Gives every accumulator its initial value, as before each run of an entry.
@@ -57,12 +57,12 @@ private:
   static llvm::LogicalResult verifySame(mlir::Operation *callee, llvm::ArrayRef<Tensors> results);
   /// The slice of an argument that belongs to one of `repeat` repetitions.
   static HostTensor sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat);
-  /// What each rank has of a function's arguments.
+  /// The arguments of each rank, from the global arguments of a function.
   std::vector<Tensors> divide(graph::FuncOp function, llvm::ArrayRef<HostTensor> arguments) const;
   llvm::FailureOr<std::vector<Tensors>> runFunction(graph::FuncOp function, const std::vector<Tensors> &arguments);
   llvm::LogicalResult execute(mlir::Operation *op, Environments &environments);
   llvm::LogicalResult executeCollective(mlir::Operation *op, Environments &environments);
-  /// Result `index` of an operation of dist on one rank; none for what has no meaning there.
+  /// Result `index` of an operation of dist on one rank; none for an operation without a meaning on one rank.
   std::optional<HostTensor> collect(mlir::Operation *op, unsigned index, int64_t rank,
                                     const Environments &environments) const;
 

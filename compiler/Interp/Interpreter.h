@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Executes `graph` programs as the dialect documents them, one operation after the other. Floating-point values are f64
-// whatever their type says, or the numbers of another Arithmetic; integers are exact. It is the oracle that gradients,
-// passes and executed plans are compared with, and is written to be read, not to be fast. Calls of kernels are executed
-// as the operations that they stand for.
+// in every type, or the numbers of another Arithmetic; integers are exact. It is the oracle that gradients, passes and
+// executed plans are compared with, and is written to be read, not to be fast. Calls of kernels are executed as the
+// operations that they stand for.
 //
 //===----------------------------------------------------------------------===//
 

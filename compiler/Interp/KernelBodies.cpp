@@ -1,4 +1,4 @@
-//===- KernelBodies.cpp - What generated kernels compute, after their code is there
+//===- KernelBodies.cpp - Functions of generated kernels, kept after their code is there
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// Of a role; a module around roles, or without any, has none.
+/// The name of a role; a module around roles, or without any, has none.
 static std::string nameOf(ModuleOp module) {
   return module->getParentOp() ? module.getSymName().value_or("").str() : std::string();
 }

@@ -1,4 +1,4 @@
-//===- KernelBodies.h - What generated kernels compute, after their code is there -*- C++ -*-===//
+//===- KernelBodies.h - Functions of generated kernels, kept after their code is there -*- C++ -*-===//
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,8 +19,8 @@
 
 namespace bowline {
 
-/// Code generation replaces the function of a kernel by a symbol of an image. This keeps the functions, so that
-/// programs can still be interpreted: that code computes what its function says is tested where it is generated.
+/// Code generation replaces the function of a kernel by a symbol of an image. This class keeps the functions, so that
+/// programs can still be interpreted: tests of code generation compare the code of a kernel with its function.
 class KernelBodies {
 public:
   /// Keeps the kernels of a module and of the modules in it. Must be called with every state of a program, in order.

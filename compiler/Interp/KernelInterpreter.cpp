@@ -31,8 +31,8 @@ static void fillRowsBehind(HostTensor &tensor, const HostTensor &count, double v
   std::fill(tensor.data.begin() + valid, tensor.data.end(), value);
 }
 
-/// What is left out holds no number: whoever uses it computes none. `numbers` are those of the count, of operands, and
-/// of results behind them.
+/// Rows that the kernel leaves out become NaN, as does every number that a reader computes from them. `numbers` are
+/// those of the count, of operands, and of results behind the operands.
 static FailureOr<Tensors> withoutRows(ArrayRef<int64_t> numbers, ArrayRef<HostTensor> operands,
                                       FailureOr<Tensors> results) {
   if (failed(results) || numbers.empty())
@@ -44,8 +44,8 @@ static FailureOr<Tensors> withoutRows(ArrayRef<int64_t> numbers, ArrayRef<HostTe
   return results;
 }
 
-/// The operands as a kernel sees them that does not read rows: what holds no number may stand there, which is no row of
-/// a table either, and what is not read adds nothing.
+/// The operands for a kernel that does not read rows behind the count, with zeros there: such a row may hold NaN, which
+/// is no row number of a table either, and a row that is not read adds nothing.
 static Tensors hideRows(ArrayRef<int64_t> numbers, Tensors operands) {
   auto inputs = static_cast<int64_t>(operands.size());
   if (!numbers.empty())
@@ -103,8 +103,8 @@ FailureOr<Tensors> bowline::interpretBlock(Block &body, ArrayRef<HostTensor> arg
 // Registered kernels
 //===----------------------------------------------------------------------===//
 
-/// Types of the arguments that are read, or of those that are written, without workspace. What is changed in place is
-/// among both.
+/// Types of the arguments that the kernel reads, or of those that it writes, without workspace. An argument that the
+/// kernel updates in place is among both.
 static SmallVector<RankedTensorType> argumentTypes(plan::KernelOp kernel, plan::Access access) {
   SmallVector<RankedTensorType> types;
   unsigned count = kernel.getNumArguments() - (kernel.hasScratch() ? 1 : 0);
@@ -115,7 +115,7 @@ static SmallVector<RankedTensorType> argumentTypes(plan::KernelOp kernel, plan::
   return types;
 }
 
-/// What the kernel computes, as a function of the arguments that it reads.
+/// Returns the operation that the kernel computes, in a function of the arguments that the kernel reads.
 FailureOr<Block *> KernelInterpreter::operationOf(Operation *user, plan::KernelOp kernel) {
   OwningOpRef<func::FuncOp> &function = operations[kernel];
   if (function)
@@ -130,7 +130,7 @@ FailureOr<Block *> KernelInterpreter::operationOf(Operation *user, plan::KernelO
   auto inBody = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), body);
   SmallVector<Value> results;
   auto name = operationOfKernel(context, *kernel.getRegistered());
-  // The epilogue of a library starts, as a generated one does, from what the kernel computes in f32.
+  // The epilogue of a library starts, as a generated one does, from the kernel's result in f32.
   const kernels::ProductEpilogue *epilogue = libraryEpilogueOf(use.config);
   use.hasEpilogue |= epilogue != nullptr;
   LogicalResult built =
@@ -190,7 +190,7 @@ FailureOr<Tensors> KernelInterpreter::run(Operation *user, plan::KernelOp kernel
     return failure();
   if (!kernel.hasEpilogue())
     return withoutRows(rows, own, interpretBlock(**operation, hideRows(rows, own), *arithmetic));
-  // The body takes what the kernel computes, and the arguments behind the kernel's own.
+  // The body takes the kernel's result, and the arguments behind the kernel's own.
   size_t ownCount = own.size() - (body.getNumArguments() - 1);
   FailureOr<Tensors> result = interpretBlock(**operation, own, *arithmetic);
   if (failed(result))

@@ -17,9 +17,9 @@
 
 namespace bowline {
 
-/// Runs what `plan.kernel` operations stand for: a generated kernel's body; for a registered one what the operation
-/// that selects it builds from its configuration, and then the body of its epilogue. A packed matrix is the same
-/// matrix, row-major at the start of its buffer: only kernels know the order that they pack in.
+/// Runs the computation that `plan.kernel` operations stand for: a generated kernel's body; for a registered one the
+/// body that the selecting operation builds from its configuration, and then the body of its epilogue. A packed matrix
+/// is the same matrix, row-major at the start of its buffer: only kernels know the order that they pack in.
 class KernelInterpreter {
 public:
   using HostTensor = graph::HostTensor;

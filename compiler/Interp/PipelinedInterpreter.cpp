@@ -192,7 +192,7 @@ LogicalResult PipelinedInterpreter::advance(int64_t coordinate, bool &moved) {
     if (mayRun(rank, task) && failed(advance(coordinate, task, moved)))
       return failure();
     if (!task.done && task.queue.empty())
-      break; // what follows is taken when it has run
+      break; // commands that follow are taken when it has run
   }
   return success();
 }

@@ -24,11 +24,11 @@ namespace bowline {
 /// in the arena. Callers see global tensors.
 ///
 /// A rank takes its commands in the order of issue; a communication is over when all its members have come to it. So
-/// streams and events count for nothing here: that commands may also run in any other order that these allow is what
-/// checker proves.
+/// streams and events count for nothing here: the checker proves that commands may also run in any other order that
+/// streams and events allow.
 ///
-/// Memory is what the plan says: a value lies at the bytes of its buffer and slot, and is gone when one of them is
-/// written. A read of bytes that hold no element of its size fails. Buffers without a place get bytes of their
+/// Memory is as the plan lays it out: a value lies at the bytes of its buffer and slot, and is gone when one of them
+/// is written. A read of bytes that hold no element of its size fails. Buffers without a place get bytes of their
 /// own.
 class PlanInterpreter {
 public:
@@ -52,7 +52,7 @@ public:
 
   /// Runs an entry, and before any but those of kind `init` the one of kind `prepare`, where there is one
   /// (passes/Analysis/PrepareProgram.h). `inputs` are by name; those of several microbatches have a leading dimension.
-  /// Fails with a diagnostic where ranks wait for each other, read what nobody wrote, or return different results.
+  /// Fails with a diagnostic where ranks wait for each other, read unwritten bytes, or return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Inputs &inputs);
 
   int64_t getRankCount() const { return grid.count(); }
@@ -76,7 +76,7 @@ private:
   static std::vector<Command> expand(plan::ProgramOp program);
   llvm::LogicalResult setInputs(PlanRole &role, plan::EntryOp entry, const Inputs &inputs);
   llvm::FailureOr<Tensors> outputs(llvm::StringRef entry);
-  /// Joins what all ranks of the role hold of a buffer into the global tensor.
+  /// Joins the parts of a buffer that all ranks of the role hold into the global tensor.
   llvm::FailureOr<HostTensor> join(PlanRole &role, plan::BufferOp buffer);
   /// Gives each rank of the role its shard of a global tensor, whose shape must be the layout's.
   void divide(PlanRole &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole);

@@ -19,7 +19,7 @@
 
 namespace bowline {
 
-/// What the ranks of one role have in common: its module, and where its buffers lie.
+/// State that the ranks of one role share: the role's module, and the places of its buffers.
 struct PlanRole {
   /// `coordinate` along `axis` of the grid `whole` is where the role's ranks are; all ranks have it if `axis` is empty.
   PlanRole(mlir::ModuleOp module, const RankGrid &whole, llvm::StringRef axis, int64_t coordinate);

@@ -1,4 +1,4 @@
-//===- ProductEpilogueBody.cpp - What a library computes with a product
+//===- ProductEpilogueBody.cpp - Graph operations of a library's product epilogue
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -51,7 +51,7 @@ public:
     Value tensor = isLastK ? wide(operand, {count, k}) : wide(operand, {k, count});
     return graph::ReduceOp::create(b, graph::ReduceKind::Sum, tensor, ArrayRef<int64_t>{isLastK ? 1 : 0});
   }
-  /// As the next result of the kernel.
+  /// Stores `value` as the next result of the kernel.
   void store(Value value, SmallVectorImpl<Value> &results) {
     RankedTensorType type = use.results[results.size()];
     Value tensor = reshaped(value, type.getShape());

@@ -1,4 +1,4 @@
-//===- ProductEpilogueBody.h - What a library computes with a product
+//===- ProductEpilogueBody.h - Graph operations of a library's product epilogue
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,9 +17,9 @@ namespace bowline {
 /// The epilogue of a library that `config`, of a registered kernel, names; null where it names none that there is.
 const kernels::ProductEpilogue *libraryEpilogueOf(mlir::DictionaryAttr config);
 
-/// Builds what kernels/registry/product_epilogue.h defines as `epilogue`, of `product`, [m, n] in f32. `operands` are
-/// all that the kernel reads. Results are those of `use`, in its order. Fails without a diagnostic where the arguments
-/// are not those of the epilogue.
+/// Builds the operations of `epilogue`, which kernels/registry/product_epilogue.h defines, on `product`, [m, n] in f32.
+/// `operands` are all that the kernel reads. Results are those of `use`, in its order. Fails without a diagnostic where
+/// the arguments are not those of the epilogue.
 llvm::LogicalResult buildProductEpilogue(mlir::ImplicitLocOpBuilder &builder, const graph::KernelUse &use,
                                          const kernels::ProductEpilogue &epilogue, mlir::Value product,
                                          mlir::ValueRange operands, llvm::SmallVectorImpl<mlir::Value> &results);

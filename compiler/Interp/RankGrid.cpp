@@ -1,4 +1,4 @@
-//===- RankGrid.cpp - The ranks of a mesh, and what each has of a tensor
+//===- RankGrid.cpp - The ranks of a mesh, and the part that each has of a tensor
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

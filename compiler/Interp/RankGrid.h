@@ -1,4 +1,4 @@
-//===- RankGrid.h - The ranks of a mesh, and what each has of a tensor
+//===- RankGrid.h - The ranks of a mesh, and the part that each has of a tensor
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,7 +37,7 @@ public:
   /// The shard that a rank has of a tensor whose dimension d is sharded over `axes[d]`; the whole without any axes.
   HostTensor pieceOf(const HostTensor &whole, llvm::ArrayRef<Axes> axes, int64_t rank) const;
 
-  /// What each rank, by number, holds of `whole`, a tensor of the layout's global shape.
+  /// The piece of `whole`, a tensor of the layout's global shape, that each rank holds, by the rank's number.
   std::vector<HostTensor> divide(const HostTensor &whole, const dist::Layout &layout) const;
 
   /// The reverse of `divide`: the tensor that a checkpoint would have. Summands of ranks are added. Fails with a
@@ -56,7 +56,7 @@ private:
   llvm::SmallVector<int64_t> sizes; ///< 1 for the fixed axis
 };
 
-/// Whether both have the same elements. A NaN, which stands for what is undefined, is the same as another.
+/// Whether both have the same elements. A NaN, which stands for an undefined number, is the same as another.
 bool sameValues(const graph::HostTensor &a, const graph::HostTensor &b);
 
 /// Block number `part` of `parts` equal blocks of `whole` along `dim`.

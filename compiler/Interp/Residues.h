@@ -16,11 +16,11 @@
 /// Sums, products and quotients are those of the field, so that they obey every law that rational numbers obey, in any
 /// order of evaluation, and no rounding hides a difference. x / 0 is 0.
 ///
-/// Functions that are not rational are fixed functions that look random. The laws that they keep, and no others:
-/// exp(0) = 1, log(exp(x)) = x, 1/rsqrt(x) = sqrt(x); odd and even functions are odd and even; what is zero at zero is.
+/// Functions that are not rational are fixed functions that look random. They keep these laws, and no others: exp(0) =
+/// 1, log(exp(x)) = x, 1/rsqrt(x) = sqrt(x); odd and even functions stay odd and even, zeros at zero stay zeros.
 ///
 /// Two numbers have no residue. -inf is a number so low that its exponential is zero, +inf its negative: they absorb
-/// what is added to them, and cancel each other. NaN is where nothing is defined, as in 2 * inf.
+/// numbers that are added to them, and cancel each other. NaN is where nothing is defined, as in 2 * inf.
 namespace bowline::residues {
 
 constexpr uint64_t kPrime = (uint64_t{1} << 31) - 1;

@@ -221,7 +221,7 @@ void bowline::addStep(OpPassManager &manager, const Step &step) {
   (step.isOnRoles ? manager.nest<ModuleOp>() : manager).addPass(step.create());
 }
 
-/// Prints what a pass ran on. Large constants are left out: who reads programs reads no tables.
+/// Prints the program that a pass ran on. Large constants are left out: readers of programs read no tables.
 static void printAfterPasses(PassManager &manager, bool onlyChanges) {
   constexpr int64_t kMostElements = 64;
   auto never = [](Pass *, Operation *) { return false; };

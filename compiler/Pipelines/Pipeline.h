@@ -27,12 +27,12 @@ namespace bowline {
 /// After which passes the program is printed to stderr.
 enum class IrPrinting { None, AfterAll, AfterChange };
 
-/// What is computed, and for which machine. How it is computed, the module's `dist.strategy` says.
+/// Choices on the program and its machine. The module's `dist.strategy` says how the machine computes it.
 struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
-  std::string dtype = "f32"; // what is computed in (types/computed_types.h)
+  std::string dtype = "f32"; // type of computed values (types/computed_types.h)
   /// For recomputation that chooses by itself: bytes of everything in the arena, estimated; 0: no target.
   int64_t memoryTarget = 0;
   /// Bytes of the arena that no optimisation may exceed; 0: no limit.

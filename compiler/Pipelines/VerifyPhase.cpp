@@ -46,7 +46,7 @@ LogicalResult bowline::verifyPhase(ModuleOp module, Phase phase) {
   case Phase::Memory:
     return verifyMemory(module);
   case Phase::Plan:
-    // compiler/Emit writes what `memory` left, and the checker proves the file.
+    // compiler/Emit writes the program that `memory` left, and the checker proves the file.
     return success();
   }
   llvm_unreachable("unknown phase");

@@ -14,8 +14,8 @@
 
 namespace bowline {
 
-/// Fails with a diagnostic, naming the operation, where \p module still holds what \p phase must have removed, or lacks
-/// what it must have made. The verifier of each phase lies in its folder.
+/// Fails with a diagnostic, naming the operation, where \p module still holds operations that \p phase must have
+/// removed, or lacks those that it must have made. The verifier of each phase lies in its folder.
 llvm::LogicalResult verifyPhase(mlir::ModuleOp module, Phase phase);
 
 /// A pass that verifies the end of a phase, and writes into the module that the phase ended.

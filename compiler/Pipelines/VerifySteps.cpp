@@ -1,4 +1,4 @@
-//===- VerifySteps.cpp - Whether each step keeps what a program computes
+//===- VerifySteps.cpp - Whether each step keeps the results of a program
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VerifySteps.h - Whether each step keeps what a program computes
+//===- VerifySteps.h - Whether each step keeps the results of a program
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +15,8 @@
 namespace bowline {
 
 /// Runs the steps of `runPhases` one by one and compares the program before and after each with \p checker, a new one.
-/// From `select-kernels` on kernels stand for what they were selected for (KernelInterpreter.h). Fails with diagnostics
-/// where a step fails or changes what the program computes, which `checker` tells apart.
+/// From `select-kernels` on kernels stand for the operations that they replaced (KernelInterpreter.h). Fails with
+/// diagnostics where a step fails or changes results of the program, which `checker` tells apart.
 llvm::LogicalResult verifySteps(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to,
                                 EquivalenceChecker &checker);
 

@@ -43,7 +43,7 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
       placement.flat.emplace();
       found.push_back(placement);
     } else if (isa<graph::ReshapeOp>(op) && placement.flat && to.getRank() == all.getRank()) {
-      // Equal parts of all elements are blocks of rows, unless something lies behind them.
+      // Equal parts of all elements are blocks of rows, unless zeros lie behind the elements.
       bool areDivided = llvm::any_of(placement.axes, [](const MeshAxes &axes) { return !axes.empty(); });
       if (placement.tail || (!isUndivided && areDivided))
         continue;
@@ -54,7 +54,7 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
         found.push_back(placement);
     } else if (auto pad = dyn_cast<graph::PadOp>(op);
                pad && from.getRank() == 1 && pad.getLow()[0] == 0 && (isUndivided || all.getRank() == 1)) {
-      // Zeros stand behind a block, not behind what may lie there already.
+      // Zeros stand behind a block, not behind elements that may lie there already.
       int64_t block =
           all.getRank() == 1
               ? static_cast<int64_t>(llvm::divideCeil(all.getDimSize(0), rules.ranksAlong(placement.axes[0])))
@@ -67,11 +67,11 @@ SmallVector<ValuePlacement, 1> bowline::placeFlat(Operation *op, ArrayRef<ValueP
       placement.tail = 0.0;
       found.push_back(placement);
     } else if (auto slice = dyn_cast<graph::SliceOp>(op); slice && !placement.flat && all == to) {
-      // So go the elements behind the end.
+      // The slice leaves out the elements behind the end.
       if (llvm::all_of(slice.getOffsets(), [](int64_t offset) { return offset == 0; }) && !placement.isDivided())
         found.push_back(placement);
     } else if (slice && isUndivided && slice.getOffsets()[0] == 0) {
-      // The zeros go that were added behind the end: what is left is a block.
+      // The zeros go that were added behind the end: the rest is a block.
       int64_t block = 1;
       for (auto [size, axes] : llvm::zip_equal(all.getShape(), placement.axes))
         block *= static_cast<int64_t>(llvm::divideCeil(size, rules.ranksAlong(axes)));

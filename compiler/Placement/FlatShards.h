@@ -14,7 +14,7 @@
 namespace bowline {
 
 /// The placements of the result of a reshape, of added or removed zeros behind the end, or of the sum of all elements,
-/// where the operand is on its way to a flat shard (ValuePlacement::flat) or back. None where it is something else.
+/// where the operand is on its way to a flat shard (ValuePlacement::flat) or back. None for other operations.
 llvm::SmallVector<ValuePlacement, 1> placeFlat(mlir::Operation *op, llvm::ArrayRef<ValuePlacement> operands,
                                                const PlacementRules &rules);
 

@@ -194,7 +194,7 @@ ValuePlacements LocalForms::scatteredRows(Operation *scatter) {
 // The loss over divided classes (Shoeybi et al., "Megatron-LM", 2019, section 3)
 //===----------------------------------------------------------------------===//
 
-/// Whether what lies behind the last class has no weight in a sum of exponentials.
+/// Whether elements behind the last class have no weight in a sum of exponentials.
 static bool hasNoExtraClasses(const ValuePlacement &logits, RankedTensorType local, dist::MeshOp mesh) {
   int64_t classes = graph::tensorType(logits.whole).getShape().back();
   int64_t all = local.getShape().back() * mesh.getSize(logits.axes.back());

@@ -61,7 +61,7 @@ struct ValuePlacement {
   std::string str() const;
 };
 
-/// Those of several ranks.
+/// The named axes that have several ranks.
 MeshAxes meshAxes(llvm::ArrayRef<mlir::StringAttr> names, dist::MeshOp mesh);
 MeshAxes meshAxes(mlir::ArrayAttr names, dist::MeshOp mesh);
 /// Brings axes, of which the order means nothing, into one that can be compared.

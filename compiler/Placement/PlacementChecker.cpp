@@ -50,7 +50,7 @@ static ValuePlacement unflattened(ValuePlacement placement) {
   return placement;
 }
 
-/// Whether two placements are the same, whatever they are called.
+/// Whether two placements are the same in canonical form.
 static bool areEqual(ValuePlacement a, const ValuePlacement &b, const PlacementRules &rules) {
   for (size_t dim = 0; dim < a.repeated.size(); ++dim)
     if (a.repeated[dim] && !b.isUniform)
@@ -128,7 +128,7 @@ void PlacementChecker::tryWhole(Operation *op, Operation *other, Problem &proble
       return;
     operands.push_back(std::move(*placement));
   }
-  // Of tensors with one dimension a flat shard is a shard; operands are to agree on the word.
+  // A flat shard of a tensor with one dimension is a shard; operands are to agree on the word.
   if (!other->hasTrait<OpTrait::Elementwise>())
     for (ValuePlacement &placement : operands)
       placement = unflattened(placement);
@@ -425,7 +425,7 @@ bool PlacementChecker::isAlongRoles(dist::AllReduceOp op) const {
   return roleAxis && roles.size() > 1 && op.getAxes().size() == 1 && op.getAxes()[0] == roleAxis;
 }
 
-/// All roles add up what their stages have: a value of one of them, or the summands of a sum over stages.
+/// All roles add up the parts of their stages: a value of one of them, or the summands of a sum over stages.
 PlacementChecker::Step PlacementChecker::visitSumOfStages(Run &run, dist::AllReduceOp op) {
   std::string key = (run.local.getSymName() + " " + Twine(run.sums)).str();
   SmallVector<Value> &values = sumsOfStages[key];
@@ -437,7 +437,7 @@ PlacementChecker::Step PlacementChecker::visitSumOfStages(Run &run, dist::AllRed
   ++run.sums;
   ValuePlacements summands;
   Problem problem = {op, "what stages add up is no sum of the whole program"};
-  // A rank with several stages adds up what these have.
+  // A rank with several stages adds up the values of these stages.
   for (SmallVector<Value> pending(values); !pending.empty();) {
     Value value = pending.pop_back_val();
     if (splatOf(value) == 0.0)

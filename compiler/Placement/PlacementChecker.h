@@ -18,8 +18,8 @@
 namespace bowline {
 
 /// Derives how each value of the ranks' programs is placed (Placement.h), from their arguments and variables on, and
-/// compares what they write and return with what the program on whole tensors writes and returns. Sizes do not matter:
-/// operations are related one by one, and none is computed.
+/// compares their writes and results with those of the program on whole tensors. Sizes do not matter: operations are
+/// related one by one, and none is computed.
 class PlacementChecker {
 public:
   struct Summary {

@@ -1,4 +1,4 @@
-//===- PlacementRules.cpp - What an operation of placed operands gives
+//===- PlacementRules.cpp - Placements of the results of an operation on placed operands
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -99,7 +99,7 @@ public:
   FactorAxes(const FactorRule &rule, const PlacementRules &ranks)
       : rule(rule), ranks(ranks), axes(rule.factors.size()), isSet(rule.factors.size(), false) {}
 
-  /// Takes what an operand says. Returns why it contradicts the operands before.
+  /// Takes the placement of an operand. Returns why it contradicts the operands before.
   std::string take(const FactorRule::TensorFactors &tensor, const ValuePlacement &placement) {
     for (auto [dim, factors] : llvm::enumerate(tensor)) {
       if (placement.isRepeated(dim))
@@ -227,7 +227,7 @@ std::string PlacementRules::mismatch(RankedTensorType local, const ValuePlacemen
     if (placement.isRepeated(dim))
       continue;
     int64_t all = local.getDimSize(dim) * ranksAlong(placement.axes[dim]), size = whole.getDimSize(dim);
-    if (all < size) // what there is more lies behind the end
+    if (all < size) // elements beyond these lie behind the end
       return "dimension " + std::to_string(dim) + " has " + std::to_string(all) + " elements on all ranks instead of " +
              std::to_string(size);
   }
@@ -238,8 +238,8 @@ std::string PlacementRules::mismatch(RankedTensorType local, const ValuePlacemen
 // Operations of the model
 //===----------------------------------------------------------------------===//
 
-/// Results do not show the sizes of all operands: what is needed whole is whole and no larger; what is summed is
-/// complete, and what lies behind its end does not count, in one operand of a product at least.
+/// Results do not show the sizes of all operands: an operand that is needed whole is whole and no larger; a summed
+/// dimension is complete, and elements behind its end do not count, in one operand of a product at least.
 std::string PlacementRules::misfit(Operation *local, Operation *whole, const FactorRule &rule,
                                    ArrayRef<ValuePlacement> operands,
                                    llvm::function_ref<ArrayRef<StringAttr>(int64_t)> axesOf) const {
@@ -260,7 +260,7 @@ std::string PlacementRules::misfit(Operation *local, Operation *whole, const Fac
       auto is = [&](Kind kind) {
         return llvm::any_of(factors, [&](int64_t factor) { return rule.factors[factor].kind == kind; });
       };
-      // A slice at the begin leaves out what lies behind the end.
+      // A slice at the begin leaves out the elements behind the end.
       bool cutsEnd = isa<graph::SliceOp>(whole) && graph::tensorType(local->getResult(0)).getDimSize(dim) <= size;
       // Tokens that no probability is left for are never drawn.
       std::optional<double> behind = operands[number].paddingOf(dim);
@@ -302,7 +302,7 @@ ValuePlacement PlacementRules::canonical(ValuePlacement placement) const {
 }
 
 /// The number behind the end of a dimension. Of operands of one size that are divided along the first one alone, it is
-/// what lies behind all elements, too.
+/// the number behind all elements, too.
 static std::optional<double> behind(const ValuePlacement &operand, size_t dim) {
   if (dim > 0 || !operand.tail)
     return operand.paddingOf(dim);

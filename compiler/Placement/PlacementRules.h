@@ -1,4 +1,4 @@
-//===- PlacementRules.h - What an operation of placed operands gives
+//===- PlacementRules.h - Placements of the results of an operation on placed operands
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,8 +25,8 @@ struct PlacedResults {
 };
 
 /// Derives the placements of the results of `local`, an operation of one rank, from those of its operands, where
-/// `whole` is the operation of the whole program that it is a part of. The factor rule of `whole` says what each rank
-/// computes; nothing here knows how a pass divides programs.
+/// `local` is a part of `whole`, an operation of the whole program. The factor rule of `whole` says which part each
+/// rank computes; nothing here knows how a pass divides programs.
 class PlacementRules {
 public:
   explicit PlacementRules(dist::MeshOp mesh) : mesh(mesh) {}

@@ -47,7 +47,7 @@ LogicalResult PlacementChecker::beginRuns() {
   return success();
 }
 
-/// Variables are what they are in the whole program: for files, for callers, and in the beginning.
+/// Variables equal those of the whole program: for files, for callers, and in the beginning.
 LogicalResult PlacementChecker::checkDeclarations() {
   for (ModuleOp role : roles)
     for (auto variable : role.getOps<graph::Variable>()) {
@@ -69,8 +69,8 @@ LogicalResult PlacementChecker::checkDeclarations() {
   return success();
 }
 
-/// Fragments of one function of the whole program share no variables that one of them writes, but stashes: what it says
-/// of a variable holds where the function begins.
+/// Fragments of one function of the whole program share no variables that one of them writes, but stashes: the
+/// placement of a variable in that function holds at the function's beginning.
 LogicalResult PlacementChecker::checkFragments() {
   std::map<std::tuple<int64_t, Operation *, std::string>, Operation *> writers;
   auto forEach = [&](auto visit) {
@@ -123,7 +123,7 @@ PlacementChecker::Step PlacementChecker::advance(Run &run) {
   return last;
 }
 
-/// Every role writes what it has of the variables that the whole program writes, and some role returns each result.
+/// Every role writes its part of the variables that the whole program writes, and some role returns each result.
 LogicalResult PlacementChecker::checkComplete() {
   for (auto function : (*whole).getOps<graph::FuncOp>()) {
     for (auto &[name, value] : whole.writesOf(function)) {

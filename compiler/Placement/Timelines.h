@@ -1,4 +1,4 @@
-//===- Timelines.h - What calls and messages of entries belong together
+//===- Timelines.h - Order of the calls and messages of entries
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

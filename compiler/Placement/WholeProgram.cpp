@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace bowline;
 
-/// Transfers and broadcasts between stages, and other divisions of a tensor, are the identity; a read behind a write is
-/// what was written.
+/// Transfers and broadcasts between stages, and other divisions of a tensor, are the identity; a read behind a write
+/// has the written value.
 void WholeProgram::forward(graph::FuncOp function) {
   llvm::StringMap<Value> current;
   auto replace = [](Operation &op, Value value) {

@@ -21,7 +21,7 @@ using namespace bowline;
 using graph::HostTensor;
 namespace endian = llvm::support::endian;
 
-/// What HostTensor holds exactly.
+/// Element types that HostTensor holds exactly.
 static constexpr ElementType kSupported[] = {ElementType::kF32, ElementType::kF64, ElementType::kI32,
                                              ElementType::kI64};
 

@@ -27,7 +27,7 @@ struct NpyArray {
   graph::HostTensor tensor;
 };
 
-/// Parses a whole file. Errors begin with `name` and say what to do. An i64 beyond 2^53 is an error: HostTensor could
+/// Parses a whole file. Errors begin with `name` and advise a remedy. An i64 beyond 2^53 is an error: HostTensor could
 /// not hold it exactly.
 llvm::Expected<NpyArray> parseNpyTensor(llvm::StringRef bytes, llvm::StringRef name);
 llvm::Expected<NpyArray> readNpyFile(llvm::StringRef path);

@@ -1,4 +1,4 @@
-//===- Registration.cpp - What every compiler tool knows
+//===- Registration.cpp - Dialects and passes of every compiler tool
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Registration.h - What every compiler tool knows -----------*- C++ -*-===//
+//===- Registration.h - Dialects and passes of every compiler tool -*- C++ -*-===//
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

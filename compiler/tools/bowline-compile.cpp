@@ -58,7 +58,7 @@ std::vector<std::string> modeNames() {
   return names;
 }
 
-/// Empty for the name of a phase, and what is wrong with any other.
+/// Empty for the name of a phase, else a message about the name.
 std::string isPhase(const std::string &name) {
   if (phaseNamed(name))
     return "";
@@ -331,7 +331,7 @@ absl::Status writeText(const std::string &text, const std::string &output) {
   return file.Commit();
 }
 
-/// Prints what the plan holds and, of a model's training, how that compares with formulas.
+/// Prints the contents of the plan and, of a model's training, how they compare with formulas.
 absl::Status report(CompileResult &result, const CompileOptions &options) {
   std::string text = describePlan(*result.plan, result.liveBytes, result.unfusedBytes);
   if (result.memoryInputs.ok()) {

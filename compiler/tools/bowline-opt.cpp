@@ -64,7 +64,7 @@ static void describeVerifyEach(DialectRegistry &registry) {
                            "changes what is computed (docs/checker.md)");
 }
 
-/// The driver of mlir-opt, with a comparison of what is computed. Returns the exit code: 2 where a pass changes that.
+/// The driver of mlir-opt, with a comparison of results. Returns the exit code: 2 where a pass changes a result.
 static int equivalenceMain(StringRef inputFilename, StringRef outputFilename, DialectRegistry &registry) {
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputFilename, &error);

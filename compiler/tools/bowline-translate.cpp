@@ -53,7 +53,7 @@ absl::Status mlirToPlan(MLIRContext &context, const DiagnosticCollector &diagnos
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");
   if (line.output == "-")
     return absl::InvalidArgumentError("-o -: a plan is not written to the standard output; name a file");
-  // The parser says neither why it cannot read nor what to do.
+  // The parser gives neither the cause of the failed read nor a remedy.
   if (line.input != "-" && ::access(line.input.c_str(), R_OK) != 0)
     return ErrnoToStatus(errno, "cannot open '" + line.input + "'");
   if (std::filesystem::is_directory(line.input))

@@ -64,8 +64,8 @@ inline constexpr size_t kMaxPatternWords = 1024;
 /// The definition of the collective `op`.
 const collectives::Definition &definitionOf(mlir::Operation *op);
 
-/// These return what the strategy of the module that `op` is or is in says, or the default where there is no strategy
-/// or no such line.
+/// These return the value in the strategy of the module that `op` is or is in, or the default where there is no
+/// strategy or no such line.
 int64_t microbatchesOf(mlir::Operation *op);
 /// One of "none", "selective", "full" and "auto".
 llvm::StringRef recomputeOf(mlir::Operation *op);

@@ -215,7 +215,7 @@ LogicalResult OverlapChunksOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// What they say, or by default
+// Values that the lines give, or their defaults
 //===----------------------------------------------------------------------===//
 
 template <typename LineOp> static LineOp lineOf(Operation *op) {

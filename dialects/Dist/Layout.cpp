@@ -1,4 +1,4 @@
-//===- Layout.cpp - From the tensor of a checkpoint to what each rank holds of it
+//===- Layout.cpp - From the tensor of a checkpoint to the part that each rank holds
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ModuleLookup.h - What modules hold for all that is in them
+//===- ModuleLookup.h - Lookup of operations in the modules around an operation
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,8 @@
 
 namespace bowline::dist {
 
-/// The first \p OpTy of the outermost module around \p op, or \p op itself, that has one; else null. What is asked for
-/// stands around the programs of ranks, in a module that holds little else, while theirs have thousands of operations.
+/// The first \p OpTy of the outermost module around \p op, or \p op itself, that has one; else null. The outermost
+/// modules hold little besides the programs of ranks, which have thousands of operations.
 template <typename OpTy> OpTy firstAround(mlir::Operation *op) {
   if (!op)
     return {};

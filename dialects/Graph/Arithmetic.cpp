@@ -1,4 +1,4 @@
-//===- Arithmetic.cpp - What numbers are in the reference semantics
+//===- Arithmetic.cpp - Numbers of the reference semantics
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

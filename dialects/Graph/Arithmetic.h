@@ -1,4 +1,4 @@
-//===- Arithmetic.h - What numbers are in the reference semantics -*- C++ -*-===//
+//===- Arithmetic.h - Numbers of the reference semantics --------*- C++ -*-===//
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 
 namespace bowline::graph {
 
-/// The numbers that tensors of floating-point type hold, and what can be done with them. Each operation writes its
+/// The numbers that tensors of floating-point type hold, and the functions of these numbers. Each operation writes its
 /// formula once, in terms of these; f64 and residues modulo a prime are two such arithmetics. Integers and booleans are
 /// themselves in each of them.
 class Arithmetic {

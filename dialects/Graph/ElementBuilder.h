@@ -1,4 +1,4 @@
-//===- ElementBuilder.h - How an operation says what one element of its result is
+//===- ElementBuilder.h - How an operation describes one element of its result
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,9 +30,9 @@ struct IndexBound {
 using IndexBox = llvm::SmallVector<IndexBound>;
 
 /// Builds the expressions that generated code consists of, for `FusionModel::elementAt`: an operation describes an
-/// element of its result by elements of its operands, and the code generator decides what each becomes. An index has an
-/// expression for each dimension, over the dimensions of loops; the builder simplifies what it makes. Types are of
-/// elements in memory.
+/// element of its result by elements of its operands, and the code generator decides how to compute each. An index has
+/// an expression for each dimension, over the dimensions of loops; the builder simplifies the expressions that it
+/// makes. Types are of elements in memory.
 class ElementBuilder {
 public:
   virtual ~ElementBuilder() = default;

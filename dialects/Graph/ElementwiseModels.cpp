@@ -263,7 +263,7 @@ template <typename OpTy> struct CostModelOf : CostModel::ExternalModel<CostModel
     return isFloat ? static_cast<double>(type.getNumElements()) : 0;
   }
   RepeatCost repeatCost(Operation *op) const {
-    // What is read is narrower than what would be kept.
+    // The operand is narrower than the result that would be kept.
     return isa<arith::ExtFOp>(op) ? RepeatCost::Free : repeatCostByTraits(op);
   }
 };

@@ -90,7 +90,7 @@ std::string FactorRule::str() const {
 // Rules that several operations share
 //===----------------------------------------------------------------------===//
 
-/// No dimensions for what is no tensor.
+/// No dimensions for a value that is no tensor.
 static ArrayRef<int64_t> shapeOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? tensor.getShape() : ArrayRef<int64_t>();
@@ -143,7 +143,7 @@ static std::optional<SmallVector<Extent>> extentsOf(ArrayRef<int64_t> shape) {
   return extents;
 }
 
-/// Adds what is left of the extent below `upTo` as a blocked factor.
+/// Adds the rest of the extent below `upTo` as a blocked factor.
 static void coverBlocked(FactorRule &rule, Extent &extent, int64_t upTo) {
   if (extent.covered < upTo)
     extent.factors.push_back(rule.add(upTo / extent.covered, Kind::Blocked));
@@ -160,7 +160,7 @@ FactorRule bowline::graph::reshapeRule(ArrayRef<int64_t> from, ArrayRef<int64_t>
   }
   // A dimension can be split at every distance that is a multiple of `inner` and divides `outer`. Both dimensions of a
   // pair can be split at the multiples of the least common multiple of their `inner` that divide the greatest common
-  // divisor of their `outer`: between these two lies what they have in common.
+  // divisor of their `outer`: between these two lies their common factor.
   for (Extent &s : llvm::reverse(*source))
     for (Extent &t : llvm::reverse(*target)) {
       int64_t outer = std::gcd(s.outer, t.outer);

@@ -48,7 +48,7 @@ struct FactorRule {
   using TensorFactors = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
 
   llvm::SmallVector<Factor> factors;
-  /// One entry per operand and per result; no dimensions for what is no tensor.
+  /// One entry per operand and per result; no dimensions for a value that is no tensor.
   llvm::SmallVector<TensorFactors> operands, results;
 
   /// Appends a factor and returns its number.
@@ -74,8 +74,8 @@ bool hasFactor(const FactorRule::TensorFactors &tensor, int64_t factor);
 /// operand that is a scalar or no tensor has no factor.
 FactorRule alignedRule(mlir::Operation *op);
 
-/// The rule of a change of shape in row-major order: the factors that both shapes are made of are parallel, and what is
-/// left of a dimension is blocked. [6, 4] to [8, 3] has one in common, the outermost 2.
+/// The rule of a change of shape in row-major order: the factors that both shapes are made of are parallel, and the
+/// rest of a dimension is blocked. [6, 4] to [8, 3] has one in common, the outermost 2.
 FactorRule reshapeRule(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 
 /// Checks a rule against its operation: each tensor has as many dimensions as the rule states; the size of every

@@ -29,8 +29,8 @@ FusionRole fusionRoleOf(mlir::Operation *op);
 
 /// Returns whether `op` can be part of a contraction's epilogue, which is computed on one tile of the result at a time:
 /// each element of its result comes from the same element of its operands (elementwise), from the same row or column,
-/// or from one value (repeated). The one rule for those who form epilogues and those who generate their code; what
-/// shapes and element types fit is a question of each.
+/// or from one value (repeated). The passes that form epilogues and the generators of their code share this one rule;
+/// each decides itself which shapes and element types fit.
 bool canBeInEpilogue(mlir::Operation *op);
 
 /// The shape whose rows the operation works on. Operations that join one group have domains that are equal, or one has
@@ -41,7 +41,7 @@ llvm::ArrayRef<int64_t> fusionDomainOf(mlir::Operation *op);
 FusionRole fusionRoleByTraits(mlir::Operation *op);
 llvm::ArrayRef<int64_t> fusionDomainByTraits(mlir::Operation *op);
 
-// Attributes by which a decomposition tells the code generator what it need not care for.
+// Attributes by which a decomposition tells the code generator which cases or errors do not matter.
 
 /// Set on a maximum whose result does not matter where an element is NaN.
 inline constexpr llvm::StringLiteral kIgnoresNan = "ignores_nan";

@@ -64,7 +64,7 @@ LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, Flo
 // Roles of parameters
 //===----------------------------------------------------------------------===//
 
-/// What stands in `#graph.role<...>` and `role(...)`.
+/// Parses the words between the brackets of `#graph.role<...>` and `role(...)`.
 ParseResult bowline::graph::parseRole(AsmParser &parser, RoleAttr &role) {
   SMLoc location = parser.getCurrentLocation();
   StringRef word;

@@ -29,7 +29,7 @@ inline void printReal(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Floa
 
 namespace bowline::graph {
 
-/// `custom<Role>`: what `#graph.role` has between its brackets.
+/// `custom<Role>`: the words between the brackets of `#graph.role`.
 mlir::ParseResult parseRole(mlir::AsmParser &parser, RoleAttr &role);
 void printRole(mlir::AsmPrinter &printer, RoleAttr role);
 inline void printRole(mlir::OpAsmPrinter &printer, mlir::Operation *, RoleAttr role) { printRole(printer, role); }

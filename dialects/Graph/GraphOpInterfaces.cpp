@@ -1,4 +1,4 @@
-//===- GraphOpInterfaces.cpp - What operations tell algorithms
+//===- GraphOpInterfaces.cpp - Facts that operations state for algorithms
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -119,7 +119,7 @@ PaddingContext::Number bowline::graph::paddingByEvaluation(Operation *op, const 
     operands.back().data[0] = *number;
   }
   SmallVector<HostTensor> results(1, HostTensor(std::vector<int64_t>{1}));
-  // What cannot be evaluated is not known.
+  // An operation that fails to evaluate has an unknown result, and reports nothing.
   ScopedDiagnosticHandler handler(op->getContext(), [](Diagnostic &) { return success(); });
   if (failed(interpretable.interpret(operands, results)))
     return std::nullopt;

@@ -1,4 +1,4 @@
-//===- GraphOpInterfaces.h - What operations tell algorithms
+//===- GraphOpInterfaces.h - Facts that operations state for algorithms
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,7 +30,7 @@ double bytesTouched(mlir::Operation *op);
 /// Bytes of all elements of a tensor; 0 for other types.
 double byteCount(mlir::Type type);
 
-/// Says what computing results a second time costs in comparison with keeping them.
+/// The cost of computing results a second time in comparison with keeping them.
 enum class RepeatCost {
   Full,       ///< as much as the first time
   Activation, ///< a function of one operand, which its derivative keeps anyway

@@ -29,13 +29,13 @@ struct VariablesResource : mlir::SideEffects::Resource::Base<VariablesResource> 
   llvm::StringRef getName() final { return "graph variables"; }
 };
 
-/// Of a value that is a tensor of static rank, as all of the dialect's are.
+/// The type of a value that is a tensor of static rank, as all of the dialect's are.
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// Returns whether `type` is what every tensor of the dialect must be, of static shape and not empty: memory is decided
-/// at compile time, and nothing is computed over nothing.
+/// Returns whether `type` is a tensor that the dialect allows, of static shape and not empty: memory is decided at
+/// compile time, and nothing is computed over nothing.
 bool isStaticAndNotEmpty(mlir::Type type);
 
 /// The declared type of the `graph.param` or `graph.state` named `symbol`; null if there is none.

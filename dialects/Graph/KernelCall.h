@@ -38,7 +38,7 @@ private:
 struct KernelUse {
   mlir::DictionaryAttr config; ///< null where the kernel has none
   llvm::SmallVector<mlir::RankedTensorType> operands, results;
-  /// True if the results are those of generated code that is given what the kernel computes, in f32.
+  /// True if generated code computes the results from the kernel's own result in f32.
   bool hasEpilogue = false;
 
   /// The value of `name` in the configuration; 0 or empty where it lacks the name.

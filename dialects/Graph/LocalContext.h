@@ -1,4 +1,4 @@
-//===- LocalContext.h - What an operation may ask about the rank that computes a part of it
+//===- LocalContext.h - Facts that an operation may ask about the rank that computes a part of it
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,7 @@ public:
   virtual int64_t countAlong(Axes axes) = 0;
   /// The number of this rank's shard along these axes, from 0, as a tensor<i32>.
   virtual mlir::Value placeAlong(mlir::ImplicitLocOpBuilder &builder, Axes axes) = 0;
-  /// Combines what all ranks along the axes have, element by element; `why` is a part of messages.
+  /// Combines the values of all ranks along the axes, element by element; `why` is a part of messages.
   virtual mlir::Value combine(mlir::ImplicitLocOpBuilder &builder, ReduceKind kind, mlir::Value value, Axes axes,
                               const llvm::Twine &why) = 0;
   /// Puts `other` in the place of a result for all users but `except`.

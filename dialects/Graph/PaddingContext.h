@@ -1,4 +1,4 @@
-//===- PaddingContext.h - What padding holds, as an operation sees it
+//===- PaddingContext.h - Contents of padding, as an operation sees them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

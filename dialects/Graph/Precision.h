@@ -1,4 +1,4 @@
-//===- Precision.h - What operations do about precision
+//===- Precision.h - Precision of operations in programs of a narrower type
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,19 +13,19 @@
 
 namespace bowline::graph {
 
-/// Says what becomes of an operation on f32 in a program that computes in a narrower type.
+/// The types of an operation on f32 in a program that computes in a narrower type.
 enum class Precision {
-  Narrow,   ///< computes in the narrow type, whatever it is given
+  Narrow,   ///< computes in the narrow type, whatever the types of its operands
   Follow,   ///< moves elements: is narrow where an operand is narrow already
   Promote,  ///< as Follow, but in f32 where another operand is f32 and no parameter or constant
   Tolerate, ///< takes narrow operands, and gives the same types as before
-  Keep,     ///< takes and gives what it did before
+  Keep,     ///< takes and gives the same types as before
 };
 
 /// The precision that the operation states, or that follows from its traits.
 Precision precisionOf(mlir::Operation *op);
 
-/// The default of the interface PrecisionModel: elementwise operations promote, others keep what they have.
+/// The default of the interface PrecisionModel: elementwise operations promote, others keep their types.
 Precision precisionByTraits(mlir::Operation *op);
 
 } // namespace bowline::graph

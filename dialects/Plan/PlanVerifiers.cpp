@@ -1,4 +1,4 @@
-//===- PlanVerifiers.cpp - What every plan operation must satisfy
+//===- PlanVerifiers.cpp - Rules that every plan operation must satisfy
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 //
-// Rules on single operations. Rules on a whole plan (bounds, races, initialisation) are proven on the plan file by
-// checker, whichever compiler wrote it.
+// Rules on single operations. The checker proves rules on a whole plan (bounds, races, initialisation) on the plan
+// file, whichever compiler wrote it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ int64_t bowline::plan::byteCount(RankedTensorType type) {
 // Attributes of modules
 //===----------------------------------------------------------------------===//
 
-/// What the value of an attribute of a module must be; empty where it is that, or where the attribute is another one.
+/// The words for the value that an attribute of a module must have; empty where the value is right or may be any.
 static StringRef mustBe(NamedAttribute attribute) {
   StringRef name = attribute.getName();
   Attribute value = attribute.getValue();

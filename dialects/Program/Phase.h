@@ -18,14 +18,14 @@
 
 namespace bowline {
 
-/// The single list of phases, in order. Each ends with a verifier of what must be gone; then the module is marked with
-/// the phase.
+/// The single list of phases, in order. At the end of each a verifier refuses operations that must be gone; then the
+/// module is marked with the phase.
 enum class Phase { Input, Graph, Train, Shard, Local, Fuse, Schedule, Codegen, Hoist, Overlap, Memory, Plan };
 
 struct PhaseInfo {
   Phase phase;
   llvm::StringRef name;        // the name on the command line
-  llvm::StringRef folder;      // the folder of what runs in it
+  llvm::StringRef folder;      // the folder of its passes
   llvm::StringRef description; // the state of the program after it
 };
 

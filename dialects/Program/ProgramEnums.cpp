@@ -1,4 +1,4 @@
-//===- ProgramEnums.cpp - What programs of every dialect say about themselves
+//===- ProgramEnums.cpp - Kinds and flags of programs in every dialect
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Returns whether code can leave out rows of all tensors of these types together, and somebody who uses them
-/// nevertheless is found out: equal numbers of rows, more than one, which are pieces of memory of several elements, and
+/// Returns whether code can leave out rows of all tensors of these types together, and checks find a program that uses
+/// the rows nevertheless: equal numbers of rows, more than one, which are pieces of memory of several elements, and
 /// elements that may be NaN.
 bool haveRowsToLeaveOut(mlir::TypeRange types);
 

@@ -70,8 +70,8 @@ static void readFixedAndDropout(ConfigReader &reader, ModelConfig &config) {
   }
 }
 
-/// `auto_map` names code beside the weights, which is not read. Under the name of the family's class it stands for what
-/// that computes; under another one it is another model.
+/// `auto_map` names code beside the weights, which is not read. Under the name of the family's class it stands for the
+/// computation of this class; under another one it is another model.
 static void readAutoMap(ConfigReader &reader, ModelConfig &config) {
   reader.ignore("auto_map");
   if (!reader.has("auto_map"))

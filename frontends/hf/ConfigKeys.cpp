@@ -63,14 +63,14 @@ static constexpr absl::string_view kGenerationKeys[] = {
     "typical_p",
 };
 
-/// What some token ids mean to a tokenizer. A padding token is embedded, and its embedding trained, as every other.
+/// Token ids with a meaning for tokenizers alone. A model embeds and trains a padding token as every other token.
 static constexpr absl::string_view kTokenIdKeys[] = {
     "bos_token", "bos_token_id", "decoder_start_token_id", "eos_token", "eos_token_id", "mask_token_id",
     "pad_token", "pad_token_id", "sep_token_id",           "unk_token", "unk_token_id", "tokenizer_class",
 };
 
-/// Keys that say where the file came from, and what a program returns besides logits. `torch_dtype` and `dtype` say how
-/// the weights are stored, which the weights' own files say too. Longest texts of tools are bounds of those tools.
+/// Keys with the origin of the file, and with results of a program besides logits. `torch_dtype` and `dtype` give the
+/// stored type of weights, which the weights' own files give too. Longest texts of tools are bounds of those tools.
 static constexpr absl::string_view kBookkeepingKeys[] = {
     "_commit_hash",
     "_name_or_path",
@@ -140,7 +140,7 @@ static constexpr absl::string_view kOtherHeadKeys[] = {
     "tf_legacy_loss",
 };
 
-/// Features of other families, and the values (JSON texts) at which these leave out what the feature adds.
+/// Features of other families, and the values (JSON texts) at which these leave out the feature.
 static constexpr std::pair<absl::string_view, absl::string_view> kNeutralKeys[] = {
     {"alibi", "false"},
     {"attention_dropout", "0"},
@@ -168,7 +168,7 @@ static constexpr std::pair<absl::string_view, absl::string_view> kNeutralKeys[] 
     {"z_loss", "0"},
 };
 
-/// Of each layer: attention without a window, and with rotary positions.
+/// Lists with a value for each layer: attention without a window, and with rotary positions.
 static constexpr std::pair<absl::string_view, absl::string_view> kNeutralLists[] = {
     {"layer_types", R"("full_attention")"},
     {"no_rope_layers", "1"},

@@ -20,7 +20,7 @@ namespace bowline::hf {
 /// The fixed keys of the family and those of all families.
 std::vector<FixedKey> fixedKeys(const Family &family);
 
-/// True for a key that does not change what a model of the family computes from tokens to logits.
+/// True for a key that does not change the function of a model of the family from tokens to logits.
 bool isHarmlessKey(const Family &family, absl::string_view key);
 
 /// True where the key's value says that a feature, which no family here has, is off: the model computes the same

@@ -30,7 +30,7 @@ inline constexpr int64_t kMaxHeads = int64_t{1} << 16;
 inline constexpr int64_t kMaxLayers = 4096;
 inline constexpr int64_t kMaxPositions = int64_t{1} << 30;
 
-/// A key that says what a model computes.
+/// A key that decides the computation of a model.
 struct FunctionKey {
   std::optional<nlohmann::json> absent; // the value that an absent key means, where there is one
   bool nullIsValue = false;             // null is a value, and not the same as an absent key
@@ -45,7 +45,7 @@ public:
   ConfigReader(const nlohmann::json &object, std::string where) : object(object), where(std::move(where)) {}
 
   const absl::Status &status() const { return error; }
-  /// What opens every message.
+  /// The words that open every message.
   const std::string &place() const { return where; }
 
   /// True if the key is there with a value other than null.
@@ -80,7 +80,7 @@ public:
   /// The value if it is there and not null. The key counts as read.
   const nlohmann::json *take(absl::string_view key);
 
-  /// The value if it is there and not null, of a key that says nothing about what is computed.
+  /// The value if it is there and not null, of a key that has no effect on the computation.
   const nlohmann::json *find(absl::string_view key) const;
 
   /// Counts the key as read, whatever its value.
@@ -93,13 +93,13 @@ public:
   /// Says that weights which are said to have another value of this key compute the same: a bound, an initial value.
   void isNoPartOfFunction(absl::string_view key) { function.erase(std::string(key)); }
 
-  /// Keys that nobody read, in order.
+  /// Keys that no method has read, in order.
   std::vector<std::string> unread() const;
 
   /// The key that was looked for and is not there whose name is a few letters from \p key; empty without one.
   std::string nearestAbsent(absl::string_view key) const;
 
-  /// Keys whose values were taken and say what the model computes.
+  /// Keys whose values were taken and decide the computation.
   const std::map<std::string, FunctionKey> &ofFunction() const { return function; }
 
 private:

@@ -11,7 +11,7 @@
 using namespace bowline;
 using namespace bowline::hf;
 
-// What CMakeLists.txt lists.
+// The families that CMakeLists.txt lists.
 namespace bowline::hf {
 #define BOWLINE_FAMILY(NAME) const Family &family##NAME();
 #include "families.inc"

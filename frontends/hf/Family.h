@@ -1,4 +1,4 @@
-//===- Family.h - What a family of models says about itself
+//===- Family.h - The description of a family of models
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,8 +36,8 @@ namespace bowline::hf {
 
 class ModelBuilder;
 
-/// What a model computes. Values of config.json that only its family knows are members; sizes come with each call,
-/// because verification compiles models of the same architecture with smaller ones.
+/// The computation of a model. Values of config.json that only its family knows are members; sizes come with each call,
+/// because verification compiles models of the same architecture with smaller sizes.
 class Architecture {
 public:
   virtual ~Architecture() = default;
@@ -67,7 +67,7 @@ struct FixedKey {
   std::vector<absl::string_view> supported; // JSON texts
 };
 
-/// What config.json of a family says. Keys that all families share are in ConfigKeys.h.
+/// The keys of a family's config.json. Keys that all families share are in ConfigKeys.h.
 struct Family {
   absl::string_view name;       // its `model_type`: "llama"
   absl::string_view modelClass; // its only `architectures`: "LlamaForCausalLM"
@@ -79,8 +79,8 @@ struct Family {
   /// Keys that change nothing in this family. The others of all families are in ConfigKeys.cpp.
   std::vector<absl::string_view> harmlessKeys = {};
 
-  /// Reads all other keys: sets every size of `config`, and returns the family's own part. Errors stay in `reader`,
-  /// where what is returned is not used.
+  /// Reads all other keys: sets every size of `config`, and returns the family's own part. Errors stay in `reader`;
+  /// callers then do not use the returned part.
   std::shared_ptr<const Architecture> (*read)(ConfigReader &reader, ModelConfig &config) = nullptr;
 };
 

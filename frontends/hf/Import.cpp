@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::hf;
 
-/// So many are counted in 32 bits, and addressed without a product that overflows.
+/// Up to this many tokens or sequences, 32 bits suffice to count, and no product of an address overflows.
 static constexpr int64_t kMostServed = int64_t{1} << 20;
 
 /// Above, tokens are as likely as each other in f32, whatever their logits.

@@ -1,4 +1,4 @@
-//===- ModelConfig.h - What config.json of a Hugging Face directory says
+//===- ModelConfig.h - Keys and values of config.json of a Hugging Face directory
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -56,10 +56,10 @@ struct ModelConfig {
   double initializerRange = 0; // standard deviation of initial weights
   bool tiedEmbeddings = false; // the output projection is the token embedding
 
-  /// What is computed, with the values that the family alone knows. Never null after parseConfig.
+  /// The model's computation, with the values that the family alone knows. Never null after parseConfig.
   std::shared_ptr<const Architecture> architecture;
 
-  /// The keys of config.json that say what is computed: weights whose config.json has another value are of another
+  /// The keys of config.json that decide the computation: weights whose config.json has another value are of another
   /// model. Other keys are bounds, initial values, rates, bookkeeping.
   std::map<std::string, FunctionKey> functionKeys;
 
@@ -77,7 +77,7 @@ struct ModelConfig {
 /// anything else is refused. Errors are kInvalidArgument and name file, key, value and the supported values.
 absl::StatusOr<ModelConfig> parseConfig(absl::string_view text, absl::string_view fileName);
 
-/// Reads `directory`/config.json, or what it would say of a GGUF file (runtime/base/gguf_model.h).
+/// Reads `directory`/config.json, or the same keys of a GGUF file (runtime/base/gguf_model.h).
 absl::StatusOr<ModelConfig> readConfig(const std::string &directory);
 
 } // namespace bowline::hf

@@ -21,7 +21,7 @@ namespace bowline::hf {
 /// L: most likely tokens that a step gives beside each token, at most: as many as OpenAI's API has.
 inline constexpr int64_t kLikelyTokens = 20;
 
-/// What a plan for serving has room for.
+/// The sizes that a plan for serving has room for.
 struct ServeSizes {
   std::vector<int64_t> buckets;  // T of each step: the tokens that it computes; ascending
   int64_t sequences = 0;         // R: sequences of a step, at most; one of T tokens has at most T
@@ -39,7 +39,7 @@ struct ServeSizes {
 bool isCacheType(llvm::StringRef type);
 /// The types that caches may be of, for messages.
 std::string cacheTypeNames();
-/// Bytes of what one head of one token has in a cache of the type, which is one.
+/// Bytes that one head of one token takes in a cache of the type, which is one.
 int64_t bytesOfCacheRow(llvm::StringRef type, int64_t width);
 
 /// The values of one step that say where its sequences are, and the attention of layers that find keys and values by
@@ -58,7 +58,7 @@ public:
   mlir::Value positions() const { return ofRows; }
 
   /// The next layer, in the order of calls: puts key and value [1, T, K, D] into its caches, and gives the attention
-  /// [1, T, H, D] of the query to what they hold.
+  /// [1, T, H, D] of the query to the contents of these caches.
   mlir::Value attend(mlir::ImplicitLocOpBuilder &builder, mlir::Value query, mlir::Value key, mlir::Value value,
                      llvm::APFloat scale, int64_t window);
 

@@ -25,7 +25,7 @@ struct Initial {
   double value; // standard deviation, or the value
 };
 
-/// What a parameter is to its layer: #graph.role, whose words these are.
+/// The role of a parameter in its layer, in the words of #graph.role.
 struct Role {
   enum class Kind { None, Column, Row, Keys, Fused, Vocabulary } kind = Kind::None;
   std::vector<int64_t> parts = {}; // for Fused: sizes along the output

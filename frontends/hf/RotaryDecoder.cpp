@@ -1,4 +1,4 @@
-//===- RotaryDecoder.cpp - What families of Llama's kind have in common
+//===- RotaryDecoder.cpp - Parts that families of Llama's kind share
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -66,7 +66,7 @@ void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
     window = reader.positiveIntegerOrNull("sliding_window", kMaxPositions, kDefaultWindow);
     fullLayers = reader.nonNegativeIntegerOr("max_window_layers", kMaxLayers, kDefaultFullLayers);
   }
-  // They say nothing where no layer has a window, and elsewhere the model is refused.
+  // These keys say nothing where no layer has a window, and elsewhere the model is refused.
   for (absl::string_view key : {"sliding_window", "max_window_layers"}) {
     reader.ignore(key);
     reader.isNoPartOfFunction(key);

@@ -1,4 +1,4 @@
-//===- RotaryDecoder.h - What families of Llama's kind have in common
+//===- RotaryDecoder.h - Parts that families of Llama's kind share
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 //
 // Decoders with RMSNorm in front of each block, rotary positions, grouped heads and a gated feed-forward part (Touvron
-// et al., 2023; Ainslie et al., 2023). A family calls what it shares and says how its attention differs.
+// et al., 2023; Ainslie et al., 2023). A family calls the shared parts and says how its attention differs.
 //
 //   symbol                   shape       key in safetensors
 //   embed                    [V, D]      model.embed_tokens.weight
@@ -41,7 +41,7 @@ namespace bowline::hf {
 std::vector<FixedKey> rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily);
 std::vector<absl::string_view> rotaryDecoderDropoutKeys();
 
-/// What an absent key means in a family.
+/// The meaning of an absent key in a family.
 struct AbsentSizes {
   int64_t kvHeads = 0; // 0: as many as heads
   int64_t headDim = 0; // 0: the hidden size divided by the heads
@@ -118,7 +118,7 @@ public:
   std::set<std::string> ignoredTensors(const ModelConfig &config) const final;
 
 private:
-  /// Declares what attention of one layer reads in front of the output projection.
+  /// Declares the parameters of one layer's attention in front of the output projection.
   virtual void declareAttention(const ModelConfig &config, ParameterList &parameters) const = 0;
   /// Builds attention in front of the output projection: x [B, S, D], which is normalised, to the heads' results
   /// [B, S, H, Dh].

@@ -1,4 +1,4 @@
-//===- RotaryPositions.cpp - What config.json says of rotary positions
+//===- RotaryPositions.cpp - Rotary positions in config.json
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

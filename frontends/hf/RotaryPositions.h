@@ -1,4 +1,4 @@
-//===- RotaryPositions.h - What config.json says of rotary positions
+//===- RotaryPositions.h - Rotary positions in config.json
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -26,8 +26,8 @@ enum class WeightsOnDisk { None, Match };
 /// model does not need. The tensor of a GPT-2 parameter may be named without "transformer."
 /// (runtime/base/weight_key.h).
 ///
-/// Errors name the tensor, the file, what was found and what was expected: kFailedPrecondition where weights and
-/// configuration disagree, and what SafetensorsDirectory::Open returns for files that are broken themselves.
+/// Errors name the tensor, the file, the found and the expected property: kFailedPrecondition where weights and
+/// configuration disagree, and the errors of SafetensorsDirectory::Open for files that are broken themselves.
 absl::StatusOr<WeightsOnDisk> checkWeights(const ModelConfig &config, const std::string &directory,
                                            std::vector<std::string> *remarks = nullptr);
 

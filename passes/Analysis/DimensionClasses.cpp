@@ -34,7 +34,7 @@ void bowline::repeatFreeValues(ModuleOp module) {
     for (Operation &op : function.getBody().front())
       if (makesFree(op))
         free.insert(op.getResult(0));
-    // Users come first: copies of them are users of what they are computed from.
+    // Users come first: copies of them use the values that they are computed from.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front()))) {
       if (op.getNumResults() != 1 || !free.contains(op.getResult(0)) || op.use_empty())
         continue;

@@ -20,11 +20,11 @@ namespace bowline {
 bool repeatsScalar(mlir::Operation *op);
 
 /// Gives every user a copy of its own of a value that says nothing about its dimensions: a scalar that is repeated, and
-/// what is computed from such values alone. Users of one shape share them, which would make their dimensions one.
+/// values computed from such values alone. Users of one shape share them, which would make their dimensions one.
 void repeatFreeValues(mlir::ModuleOp module);
 
-/// Puts dimensions of values and variables that must change together into one class: those that are the same factor
-/// of an operation and no other factor beside it, and those of a variable and what is read from it. The columns of an
+/// Puts dimensions of values and variables that must change together into one class: those that are the same factor of
+/// an operation and no other factor beside it, and those of a variable and of values read from it. The columns of an
 /// MLP's weights, of its activations, of their gradients and of the optimizer's states are one class.
 ///
 /// A constant of equal elements may have many uses of different meanings: it is a tensor of its own at each of them.

@@ -62,7 +62,7 @@ static Operation *lastUse(Value value) {
   return last;
 }
 
-/// The write of the variable that `value`, or what becomes of it in place, is given to; null where there is none.
+/// The write that stores `value`, or the result of its in-place updates, to the variable; null where there is none.
 static graph::WriteOp writeBehind(Value value, StringRef variable) {
   for (OpOperand &use : value.getUses()) {
     if (auto write = dyn_cast<graph::WriteOp>(use.getOwner()); write && write.getVariable() == variable)

@@ -14,9 +14,9 @@
 namespace bowline {
 
 /// Checks that each operation of the function that changes an operand in place (graph::InPlaceUpdate, or a call of a
-/// kernel with a read_write argument) can do so without a copy: the operand is what was read of a variable, or the
-/// result of such an operation; that variable gets the result; and nobody uses the old value, or reads the variable
-/// again, between the change and the write. Fails with a diagnostic at the operation.
+/// kernel with a read_write argument) can do so without a copy: the operand is the value read of a variable, or the
+/// result of such an operation; that variable gets the result; and no operation uses the old value, or reads the
+/// variable again, between the change and the write. Fails with a diagnostic at the operation.
 llvm::LogicalResult verifyInPlaceUpdates(graph::FuncOp function);
 
 } // namespace bowline

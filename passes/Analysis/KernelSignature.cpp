@@ -1,4 +1,4 @@
-//===- KernelSignature.cpp - What a target is asked about a kernel
+//===- KernelSignature.cpp - The signature of a kernel, for questions to a target
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,7 @@ kernels::Signature bowline::kernelSignature(StringRef name, DictionaryAttr confi
   for (plan::ArgumentAttr argument : arguments) {
     kernels::TensorSpec spec;
     spec.access = static_cast<kernels::Access>(argument.getAccess());
-    // What is no type, which the verifier of arguments refuses, every kernel refuses too.
+    // The verifier of arguments refuses other types, and every kernel refuses this value.
     spec.dtype = elementTypeOf(argument.getType().getElementType()).value_or(static_cast<ElementType>(UINT8_MAX));
     spec.shape = argument.getType().getShape().vec();
     signature.arguments.push_back(std::move(spec));

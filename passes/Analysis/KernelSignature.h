@@ -1,4 +1,4 @@
-//===- KernelSignature.h - What a target is asked about a kernel
+//===- KernelSignature.h - The signature of a kernel, for questions to a target
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,12 +20,12 @@ namespace bowline {
 kernels::Signature kernelSignature(llvm::StringRef name, mlir::DictionaryAttr config,
                                    llvm::ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue);
 
-/// What has the rows that the data which `check` is about number: an operand of the operation that a kernel computes,
-/// or its result.
+/// The tensor whose rows the data of `check` number: an operand of the operation that a kernel computes, or the
+/// operation's result.
 mlir::Value tableOf(mlir::Operation *op, const kernels::DataCheck &check);
 
-/// The number of the count of valid rows and of the arguments of which the kernel leaves rows out behind that: of
-/// generated code what the kernel says, of a registered one what the registry knows. None where it uses all rows.
+/// The argument number of the count of valid rows, then those of the arguments whose rows behind the count the kernel
+/// leaves out. Generated code states them, the registry those of its kernels. None where it uses all rows.
 llvm::SmallVector<int64_t> validRowsOf(plan::KernelOp kernel);
 
 } // namespace bowline

@@ -31,7 +31,7 @@ SmallVector<CommandUse> bowline::usesOf(Operation *command, SymbolTable &symbols
   }
   auto launch = dyn_cast<plan::LaunchOp>(command);
   if (!launch) {
-    // A command that nobody has told this function about must not seem to use nothing.
+    // A command whose buffers this function does not know must not seem to use none.
     if (transfers.empty() && !isa<plan::SignalOp, plan::WaitOp>(command))
       llvm::reportFatalInternalError(command->getName().getStringRef() + " is no command whose buffers are known");
     return transfers;
@@ -109,7 +109,7 @@ bool Lifetimes::staysInRun(Value buffer) const {
 }
 
 void Lifetimes::reachOverStreams(plan::ProgramOp program, SymbolTable &symbols) {
-  // Where segments take turns, what lives in several has its memory for itself.
+  // Where segments take turns, a buffer that lives in several has its memory for itself.
   auto shares = [&](Value buffer) { return alive.contains(buffer) && (!takesTurns || staysInRun(buffer)); };
   StreamReach reach(program, symbols, ordered, shares, [&](Value buffer) { return staysInRun(buffer); });
   for (auto &[buffer, interval] : alive) {
@@ -131,7 +131,7 @@ bool Lifetimes::repeats(int64_t position) const {
 void Lifetimes::crossRuns(plan::ProgramOp program) {
   if (takesTurns) {
     repeated.push_back({0, static_cast<int64_t>(ordered.size()) - 1});
-    // They run one at a time: what one run alone uses shares memory with what others do.
+    // Runs execute one at a time: buffers of one run alone share memory with those of other runs.
     for (auto &[buffer, interval] : alive) {
       if (staysInRun(buffer) && !leavesRun.contains(buffer))
         continue;

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// Of the module, or of one around it; null where none says it.
+/// The target of the module, or of one around it; null where none states it.
 static plan::TargetAttr targetAttrOf(ModuleOp module) {
   for (; module; module = module->getParentOfType<ModuleOp>())
     if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))

@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// What `plan.target` of a module, or of one around it, says: the default target with one thread where there is none.
+/// The `plan.target` of a module or of one around it; the default target with one thread where there is none.
 struct ModuleTarget {
   const targets::Target *description;
   std::string level;
@@ -35,8 +35,8 @@ struct ModuleTarget {
   int64_t argumentAlignment(plan::KernelOp kernel, unsigned index) const;
 };
 
-/// What buffers on the device of the module, or of one around it, begin at multiples of at least; that of the default
-/// target where this build has none of the name.
+/// The alignment of buffers on the device of the module, or of one around it; the default target's where this build has
+/// no target of the device's name.
 int64_t deviceAlignment(mlir::ModuleOp module);
 
 /// The cost model of the module's target. \p links: "[AXIS:]LINK" each (targets/costs/link.h), with semicolons between,

@@ -1,4 +1,4 @@
-//===- PhaseRules.cpp - What verifiers of phases have in common
+//===- PhaseRules.cpp - Rules that verifiers of phases share
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

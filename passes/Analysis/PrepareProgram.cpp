@@ -1,4 +1,4 @@
-//===- PrepareProgram.cpp - What runs once after parameters were set
+//===- PrepareProgram.cpp - The program that runs once after parameters were set
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,7 @@ PrepareProgram::PrepareProgram(ModuleOp module, SymbolTable &symbols) : module(m
 
 bool PrepareProgram::isFixed(Value buffer) const {
   auto declared = buffer.getDefiningOp<plan::BufferOp>();
-  // What is computed from memory that somebody else owns would be a second copy of it.
+  // A result of external memory, which the caller owns, would be a second copy of it.
   if (!possible || declared.getSlots() != 1 || declared.getKind() == plan::BufferKind::Scratch ||
       declared.getSpace() == plan::MemorySpace::External)
     return false;

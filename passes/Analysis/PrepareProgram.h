@@ -1,4 +1,4 @@
-//===- PrepareProgram.h - What runs once after parameters were set
+//===- PrepareProgram.h - The program that runs once after parameters were set
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,9 +15,9 @@
 
 namespace bowline {
 
-/// The program of the entry of kind `prepare`, which whoever runs the plan runs after parameters were set and before
-/// any other entry that reads its results. It computes from parameters and constants alone. Its results are buffers of
-/// kind state that no plan.state names: they persist, and no checkpoint has them.
+/// The program of the entry of kind `prepare`. A caller of the plan runs it after parameters were set and before any
+/// other entry that reads its results. It computes from parameters and constants alone. Its results are buffers of kind
+/// state that no plan.state names: they persist, and no checkpoint has them.
 class PrepareProgram {
 public:
   PrepareProgram(mlir::ModuleOp module, mlir::SymbolTable &symbols);

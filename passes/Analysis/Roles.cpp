@@ -35,7 +35,7 @@ static constexpr StringLiteral kWhatToDo("after phase 'local' each role's progra
                                          "around it, with its plan.arena_bytes where it has that, and leave dist.mesh, "
                                          "dist.strategy and plan.attachment outside");
 
-/// What is for all roles, or of one, stands nowhere else: one of two would be ignored.
+/// Everything for all roles, or of one role, stands in its place alone: one of two places would be ignored.
 static LogicalResult verifyPlaces(ModuleOp module, ArrayRef<ModuleOp> roles) {
   using plan::PlanDialect;
   using stage::StageDialect;

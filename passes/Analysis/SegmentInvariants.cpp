@@ -1,4 +1,4 @@
-//===- SegmentInvariants.cpp - What stays the same while a segment repeats
+//===- SegmentInvariants.cpp - Buffers that stay the same while a segment repeats
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SegmentInvariants.h - What stays the same while a segment repeats
+//===- SegmentInvariants.h - Buffers that stay the same while a segment repeats
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,7 @@ private:
   int64_t runCount = 0;
 };
 
-/// The segment that runs once, right before the first run of `segment`: the one that is there already, or a new one.
+/// The segment that runs once, right before the first run of `segment`: the existing one, or a new one.
 plan::SegmentOp segmentBefore(plan::SegmentOp segment);
 
 } // namespace bowline

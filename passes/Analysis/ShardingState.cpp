@@ -46,7 +46,7 @@ TensorSharding TensorSharding::open(int64_t rank) {
 }
 
 //===----------------------------------------------------------------------===//
-// Rules of what is no operation of the graph dialect's own
+// Rules of operations, also of those that lack the interface
 //===----------------------------------------------------------------------===//
 
 std::optional<FactorRule> bowline::factorRuleOf(Operation *op) {
@@ -200,7 +200,7 @@ void ShardingState::annotate() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What one dimension of one tensor says about one factor.
+/// The axes that one dimension of one tensor proposes for one factor.
 struct Proposal {
   Axes axes;
   bool closed;

@@ -29,7 +29,7 @@ struct TensorSharding {
   struct Dim {
     Axes axes;
     bool open = true;
-    /// What sharded it, for messages: a pattern of the strategy, or the operation that it was propagated from.
+    /// The cause of the sharding, for messages: a pattern of the strategy, or the operation that propagated it.
     std::string origin;
   };
   llvm::SmallVector<Dim> dims;
@@ -86,7 +86,7 @@ private:
 /// The axes that shard each factor of one operation.
 class FactorAxes {
 public:
-  /// Collects what the tensors of an operation propose. Where proposals disagree, closed dimensions win over open ones,
+  /// Collects the proposals of an operation's tensors. Where proposals disagree, closed dimensions win over open ones,
   /// then the longer over its prefix, then the earlier tensor. One axis shards one factor: among those for which closed
   /// dimensions propose it, or else among the others, one that is no reduction, if there is one.
   FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<TensorSharding *> operands,

@@ -1,4 +1,4 @@
-//===- StreamClocks.cpp - What is over when a command begins
+//===- StreamClocks.cpp - Commands that are over when a command begins
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TemporaryBlocks.cpp - The temporary memory of a program, and what an arena takes
+//===- TemporaryBlocks.cpp - The temporary memory of a program, and its size in an arena
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -79,7 +79,7 @@ void TemporaryBlocks::takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int
   }
 }
 
-/// What an all-reduce combines may become the result.
+/// A result of an all-reduce may take over the block of its operand.
 void TemporaryBlocks::takeOver(plan::CollectiveOp allReduce, int64_t position) {
   DenseSet<size_t> taken;
   for (auto [output, input] : llvm::zip_equal(allReduce.getDestinations(), allReduce.getSources()))

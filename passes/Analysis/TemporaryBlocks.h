@@ -1,4 +1,4 @@
-//===- TemporaryBlocks.h - The temporary memory of a program, and what an arena takes
+//===- TemporaryBlocks.h - The temporary memory of a program, and its size in an arena
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -15,8 +15,8 @@
 namespace bowline {
 
 /// The uses of \p value by the places of their operations in the program, and those of one operation by the numbers of
-/// their operands. MLIR keeps uses in an order that depends on how the program came about, and not on what it says, so
-/// that a pass whose result depends on that one gives another program after printing and parsing.
+/// their operands. MLIR keeps uses in an order that depends on how the program came about, and not on its text, so that
+/// a pass whose result depends on that one gives another program after printing and parsing.
 llvm::SmallVector<mlir::OpOperand *> usesInOrder(mlir::Value value);
 
 } // namespace bowline

@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Fusion/Passes.h.inc"
 
-/// What phase `fuse` leaves: every computation is a call of a kernel.
+/// Verifies that phase `fuse` left a call of a kernel for every computation.
 llvm::LogicalResult verifyFuse(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- VerifyFuse.cpp - What phase `fuse` leaves
+//===- VerifyFuse.cpp - Verifier of the program after phase `fuse`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

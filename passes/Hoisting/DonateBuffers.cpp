@@ -90,7 +90,7 @@ private:
         return false;
       producer = use.command;
     }
-    // What is read before it is written comes from the run of the segment before.
+    // A value that is read before it is written comes from the run of the segment before.
     if (!producer || firstUse != position.lookup(producer))
       return false;
 
@@ -109,7 +109,7 @@ private:
   bool producerMayOverwrite(Operation *command, Value source, Value destination) {
     auto producer = dyn_cast<plan::LaunchOp>(command);
     if (!producer)
-      return false; // ranks read what is sent while others receive
+      return false; // ranks read the sent buffer while others receive
     auto kernel = symbols.lookup<plan::KernelOp>(producer.getKernel());
     unsigned output = llvm::find(producer.getOperands(), source) - producer.getOperands().begin();
     return mayOverwrite(producer, kernel, output, destination);

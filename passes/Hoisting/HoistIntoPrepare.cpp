@@ -1,4 +1,4 @@
-//===- HoistIntoPrepare.cpp - Run when parameters are set what depends on them alone
+//===- HoistIntoPrepare.cpp - Run launches that depend on parameters alone when parameters are set
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- HoistInvariants.cpp - Run once what gives the same for every microbatch
+//===- HoistInvariants.cpp - Run launches once that give the same for every microbatch
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

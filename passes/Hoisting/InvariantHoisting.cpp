@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// What is computed from less than it takes may still be kept up to this size.
+/// A value that takes more bytes than its operands may still be kept up to this size.
 static constexpr int64_t kSmallBytes = 1 << 20;
 
 size_t InvariantHoisting::run(size_t most) {

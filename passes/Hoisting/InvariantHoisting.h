@@ -14,14 +14,14 @@
 
 namespace bowline {
 
-/// Whether reading the results of `launch` again costs less than computing them: not what it makes out of little.
+/// Whether reading the results of `launch` again costs less than computing them: not if it makes them out of little.
 bool isWorthKeeping(plan::LaunchOp launch, mlir::SymbolTable &symbols);
 
-/// Lets the users of what `launch` computes use what `equal` computes, and erases it.
+/// Lets the users of the results of `launch` use those of `equal`, and erases `launch`.
 void replaceLaunch(plan::LaunchOp launch, plan::LaunchOp equal);
 
 /// Moves launches in front of the repeated segment that they are in, if they read nothing that the segment changes and
-/// alone write what they write. Their results keep their memory through all runs of the segment.
+/// are the only writers of their results. These keep their memory through all runs of the segment.
 class InvariantHoisting {
 public:
   explicit InvariantHoisting(mlir::ModuleOp module) : module(module), symbols(module) {}

@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Hoisting/Passes.h.inc"
 
-/// What phase `hoist` leaves: the plan dialect alone, and entries of kind `prepare` that have no ports.
+/// Verifies that phase `hoist` left the plan dialect alone, and entries of kind `prepare` without ports.
 llvm::LogicalResult verifyHoist(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -46,7 +46,7 @@ void PrepareHoisting::move(plan::LaunchOp launch) {
     replaceLaunch(launch, equal->second);
 }
 
-/// Whether rows of what the launch writes hold no value, so that it cannot persist.
+/// Whether rows of a result of the launch hold no value, so that the result cannot persist.
 static bool leavesRowsOut(plan::KernelOp kernel) {
   SmallVector<int64_t> rows = validRowsOf(kernel);
   return !rows.empty() && llvm::any_of(ArrayRef(rows).drop_front(), [&](int64_t argument) {

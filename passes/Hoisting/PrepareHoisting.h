@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// Moves launches that read parameters and constants alone, and what such launches compute, into the program of entry
+/// Moves launches that read parameters, constants and results of such launches alone into the program of entry
 /// `prepare`. Equal launches, of one program or several, become one. Results that other programs use persist.
 class PrepareHoisting {
 public:
@@ -34,7 +34,7 @@ private:
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   PrepareProgram prepare;
-  std::map<std::vector<const void *>, plan::LaunchOp> known; // by kernel and what it reads
+  std::map<std::vector<const void *>, plan::LaunchOp> known; // by kernel and operands
 };
 
 } // namespace bowline

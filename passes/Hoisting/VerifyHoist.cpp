@@ -1,4 +1,4 @@
-//===- VerifyHoist.cpp - What phase `hoist` leaves
+//===- VerifyHoist.cpp - Verifier of the program after phase `hoist`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -19,8 +19,8 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
-// By name: packing is about this pair of kernels. Which fields of the product's configuration say how its second
-// operand lies, and with which ones it reads what the other kernel makes, is in their signatures (kernels/signatures);
+// By name: packing is about this pair of kernels. Their signatures (kernels/signatures) say which fields of the
+// product's configuration give the layout of its second operand, and which ones let it read the other kernel's result;
 // only the form itself is the target's (targets::Packing). Operations do not answer for it, as no operation has packed
 // operands.
 static constexpr llvm::StringLiteral kProduct = "matmul", kPack = "pack_matrix";
@@ -54,7 +54,7 @@ void WeightPacking::dropThoseBelow(PackingThresholds least) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is packed
+// Weights to pack
 //===----------------------------------------------------------------------===//
 
 targets::Packing::Rows WeightPacking::costOf(DictionaryAttr layout) const {

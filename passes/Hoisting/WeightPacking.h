@@ -33,7 +33,7 @@ struct PackableWeight {
   mlir::RankedTensorType packedType;     // type of the buffer of pack_matrix
   std::vector<plan::LaunchOp> launches;  // the products
   int64_t calls = 0;                     // of the products, in all runs of the segment; fixed: in a call of each entry
-  double savedRows = 0, productRows = 0; // work, in rows of a product with this weight: what packing saves, and all
+  double savedRows = 0, productRows = 0; // in rows of a product with this weight: saved by packing, and of all products
 };
 
 /// Least share of the products' time that packing must save: where it is done in each step, and where parameters are
@@ -54,9 +54,9 @@ struct PlainWeights {
 /// buffer. Where parameters are the same in all calls it is in the entry `prepare`, and the buffer persists. Results
 /// are the same bit for bit.
 ///
-/// What it saves and takes, in rows of a product, the target says (targets/target.h), which must have `packing`. In
-/// `prepare` what it takes counts for nothing. A single thread that does not store f32 packs B again after some rows,
-/// and saves that too.
+/// The target says how many rows of a product packing saves and takes (targets/target.h); it must have `packing`. In
+/// `prepare` the rows that packing takes count for nothing. A single thread that does not store f32 packs B again after
+/// some rows, and saves that too.
 class WeightPacking {
 public:
   /// Weights for which packing saves at least what `least` asks for.

@@ -18,10 +18,10 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Import/Passes.h.inc"
 
-/// Operations of the graph level alone, as frontends write them.
+/// Verifies that a frontend wrote operations of the graph level alone.
 llvm::LogicalResult verifyInput(mlir::ModuleOp module);
 
-/// What phase `graph` leaves: the graph level, with something that can be run.
+/// Verifies that phase `graph` left the graph level, with something that can be run.
 llvm::LogicalResult verifyGraph(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- VerifyGraph.cpp - What frontends write, and what phase `graph` leaves
+//===- VerifyGraph.cpp - Verifiers of frontends' programs, and of those after phase `graph`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

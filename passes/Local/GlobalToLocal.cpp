@@ -1,4 +1,4 @@
-//===- GlobalToLocal.cpp - From global tensors to what each rank holds
+//===- GlobalToLocal.cpp - From global tensors to the part that each rank holds
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Local/Passes.h.inc"
 
-/// Checks what phase `local` leaves: tensors of one rank, and collectives in the forms that a communicator has.
+/// Verifies that phase `local` left tensors of one rank, and collectives in the forms that a communicator has.
 llvm::LogicalResult verifyLocal(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- VerifyLocal.cpp - What phase `local` leaves
+//===- VerifyLocal.cpp - Verifier of the program after phase `local`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,13 +16,13 @@
 using namespace mlir;
 using namespace bowline;
 
-/// What a rank keeps between functions of a timeline is nobody else's business.
+/// A stash, which a rank keeps between functions of a timeline, concerns no other rank and no caller.
 static bool isStash(Operation *op) {
   auto state = dyn_cast<graph::StateOp>(op);
   return state && state.isStash();
 }
 
-/// Shardings are left on what others feed and save: variables and arguments, which also have their global shape.
+/// Tensors that others feed and save keep shardings: variables and arguments, which also have their global shape.
 static LogicalResult verifyTensorsOfRank(Operation *op) {
   using dist::DistDialect;
   constexpr Phase phase = Phase::Local;

@@ -81,7 +81,7 @@ private:
                                                                plan::MemorySpace::External};
   static_assert(kSpaces.size() == plan::getMaxEnumValForMemorySpace() + 1);
 
-  /// The end of what persists, a multiple of every alignment.
+  /// The end of the persistent buffers, a multiple of every alignment.
   static int64_t placePersistent(ModuleOp module, plan::MemorySpace space) {
     int64_t next = 0, largest = 1;
     for (auto buffer : module.getOps<plan::BufferOp>()) {

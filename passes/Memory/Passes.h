@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Memory/Passes.h.inc"
 
-/// What phase `memory` leaves: the plan dialect alone, and a place for every buffer.
+/// Verifies that phase `memory` left the plan dialect alone, and a place for every buffer.
 llvm::LogicalResult verifyMemory(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- VerifyMemory.cpp - What phase `memory` leaves
+//===- VerifyMemory.cpp - Verifier of the program after phase `memory`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -23,8 +23,8 @@ static constexpr double kLeastGain = 0.002;
 /// The most streams that a plan may have.
 static constexpr size_t kMostStreams = 64;
 
-/// New streams by communicator, in the order of first use. One that is used in a segment that is not free stays where
-/// it is: a communicator has one stream. So does what goes between stages.
+/// New streams by communicator, in the order of first use. A communicator that is used in a segment that is not free
+/// stays on its stream: a communicator has one stream. So do transfers between stages.
 static llvm::StringMap<int64_t> streamsOf(plan::ProgramOp program, SymbolTable &symbols,
                                           SmallVectorImpl<StringRef> &names) {
   llvm::DenseSet<StringRef> fixed;

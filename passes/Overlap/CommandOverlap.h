@@ -28,14 +28,14 @@ struct OverlapOptions {
 /// Gives the collectives of a program streams of their own, one for each communicator, and its commands an order in
 /// which they run beside computation: RunMerging, in pipelines EarlyReductions, then SegmentSchedule. Segments that are
 /// on other streams already, such as the transfers of a pipeline, stay as they are, and so does a program that would
-/// gain nothing. What commands of different streams need of each other is for EventInsertion.
+/// gain nothing. EventInsertion inserts the waits between commands of different streams.
 class CommandOverlap {
 public:
   CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, const OverlapOptions &options = {})
       : symbols(symbols), cost(module, symbols, options.model), options(options) {}
 
   struct Result {
-    /// What the cost model says about one step, before and after.
+    /// Seconds of one step by the cost model, before and after.
     double serialSeconds = 0, seconds = 0;
     /// How many reductions moved from the update of a pipeline into calls before it.
     int64_t earlyReductions = 0;

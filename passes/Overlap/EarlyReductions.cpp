@@ -1,4 +1,4 @@
-//===- EarlyReductions.cpp - Reductions of a pipeline move to the call that completes what they reduce
+//===- EarlyReductions.cpp - Reductions of a pipeline move to the call that completes their operands
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,7 +54,7 @@ int64_t EarlyReductions::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// What has to come after what
+// Dependences between commands
 //===----------------------------------------------------------------------===//
 
 void EarlyReductions::readCalls() {
@@ -96,8 +96,8 @@ void EarlyReductions::readUpdate() {
   }
 }
 
-/// Copies and kernels may be on the way from what calls leave to a reduction, and reductions may follow each other;
-/// what computes with their results is the update. Slots say which call a command is in.
+/// Copies and kernels may be on the way from results of calls to a reduction, and reductions may follow each other;
+/// commands that compute with their results are the update. Slots say which call a command is in.
 int64_t EarlyReductions::callOf(const Command &command) {
   bool computes = isa<plan::LaunchOp, plan::CopyOp>(command.op);
   if (!computes && (!isReduction(command.op) || isBetweenStages(command.op, symbols)))
@@ -118,7 +118,7 @@ int64_t EarlyReductions::callOf(const Command &command) {
 }
 
 //===----------------------------------------------------------------------===//
-// What moves where
+// Commands that move, and their new places
 //===----------------------------------------------------------------------===//
 
 bool EarlyReductions::isOpen(int64_t call) { return call >= 0 && isFree(calls[call]); }
@@ -219,7 +219,7 @@ void EarlyReductions::moveTo(int64_t call, ArrayRef<Operation *> moved) {
 }
 
 /// Each behind the last command that it has to come after, and else in the order that they have: scheduling keeps the
-/// order of what computes, also of what is computed for a reduction.
+/// order of commands that compute, also of those that compute for a reduction.
 void EarlyReductions::insertWhenComplete(Block &body, ArrayRef<Operation *> moved) {
   struct Last {
     Operation *write = nullptr, *use = nullptr;

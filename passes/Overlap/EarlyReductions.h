@@ -1,4 +1,4 @@
-//===- EarlyReductions.h - Reductions of a pipeline move to the call that completes what they reduce
+//===- EarlyReductions.h - Reductions of a pipeline move to the call that completes their operands
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,16 +19,16 @@
 namespace bowline {
 
 /// Moves reductions of gradients from the update to an earlier call. In a program whose segments take turns, the last
-/// call is an update that begins with reductions of what other calls added up. The operands of each reduction are
+/// call is an update that begins with reductions of the sums of other calls. The operands of each reduction are
 /// complete after one of these calls: in a pipeline, the last backward pass of a stage. The reduction moves to that
 /// call, with the copies and kernels that compute its operands, so that it can begin behind the command that completes
 /// them: into the segment itself if that runs once, else into a copy of it that takes the place of this one call. All
 /// other calls, and the rest of the update, stay as they are.
 ///
-/// What an all-reduce combines becomes its result where nothing else needs it, because where segments take turns a
-/// buffer of several shares its memory with nothing.
+/// An all-reduce becomes an in-place update where nothing else needs its operand, because where segments take turns a
+/// buffer that several segments use shares its memory with nothing.
 ///
-/// What lies along the axis of the stages stays. All ranks of a reduction that moves have this program, so that all
+/// A reduction along the axis of the stages stays. All ranks of a reduction that moves have this program, so that all
 /// issue it in the same place, and ranks of other stages have no part in it: if there was an order of all operations
 /// that suits the order in which every rank issues its own, there still is one.
 class EarlyReductions {

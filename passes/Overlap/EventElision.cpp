@@ -1,4 +1,4 @@
-//===- EventElision.cpp - No wait for what is over anyway
+//===- EventElision.cpp - Removal of waits for commands that are over anyway
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- EventElision.h - No wait for what is over anyway
+//===- EventElision.h - Removal of waits for commands that are over anyway
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 namespace bowline {
 
 /// Removes the waits of a program that order nothing in any call of the timeline: the streams' own order and the waits
-/// before them imply what they say. Such a wait changes no clock, so all of them go at once and what is ordered stays
+/// before them imply the same. Such a wait changes no clock, so all of them go at once and the order of commands stays
 /// the same. Of waits next to each other the one for the latest signal comes first, since it may imply the others. Then
 /// signals go that are not the last one before any wait for their event, and events are numbered without gaps. One walk
 /// over the timeline: linear in its commands times the streams.

@@ -82,7 +82,7 @@ void EventInsertion::insertSignals() {
   }
 }
 
-/// What a first call waits for is what an earlier step did, which is over: events begin as signalled.
+/// A first call waits for commands of an earlier step, which are over: events begin as signalled.
 void EventInsertion::signalFirst() {
   llvm::DenseSet<int64_t> signalled;
   llvm::MapVector<int64_t, Location> early;

@@ -18,15 +18,15 @@ namespace bowline {
 
 /// Orders the commands of a program that are on different streams: where two use the same slot of a buffer that one of
 /// them writes, in any calls of the timeline, the earlier one is followed by a signal and the later one preceded by a
-/// wait for it. Buffers with several slots get as many events, so that a call waits for what had its own slot. Events
-/// that a call waits for before any call signals them are signalled by a segment "begin" in front of all others.
+/// wait for it. Buffers with several slots get as many events, so that a call waits for commands on its own slot.
+/// Events that a call waits for before any call signals them are signalled by a segment "begin" in front of all others.
 ///
 /// Where the module's target orders communications (targets::Target::orders_communications), each one is ordered in the
 /// same way with the one before it in the timeline, as if all of them used one more buffer.
 ///
-/// Correct, and not lean: EventElision removes what follows from the rest. Signals and waits that are there stay.
-/// Before memory is packed: what shares memory and is not the same buffer is kept apart by lifetimes. Linear in the
-/// commands of the timeline times the streams.
+/// Correct, and not lean: EventElision removes the redundant waits and signals. Existing signals and waits stay. Runs
+/// before memory is packed: lifetimes keep apart buffers that share memory. Linear in the commands of the timeline
+/// times the streams.
 class EventInsertion {
 public:
   EventInsertion(plan::ProgramOp program, mlir::SymbolTable &symbols, bool ordersCommunications = false)

@@ -1,4 +1,4 @@
-//===- InsertEvents.cpp - Order what runs on several streams
+//===- InsertEvents.cpp - Order commands that run on several streams
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

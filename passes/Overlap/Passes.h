@@ -20,7 +20,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Overlap/Passes.h.inc"
 
-/// What phase `overlap` leaves: the plan dialect alone, and an event that is signalled for each that is waited for.
+/// Verifies that phase `overlap` left the plan dialect alone, with a signal of each event that is waited for.
 llvm::LogicalResult verifyOverlap(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- RunCopy.cpp - A copy of what a segment does in one run
+//===- RunCopy.cpp - A copy of the commands of a segment in one run
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RunCopy.h - A copy of what a segment does in one run
+//===- RunCopy.h - A copy of the commands of a segment in one run
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 namespace bowline {
 
 /// Puts a copy of the commands of `segment` to the beginning of `into`. Temporary buffers that every run of the segment
-/// has for itself are copies too, so that they still share memory with what others do. No command is an event.
+/// has for itself are copies too, so that they still share memory with buffers of others. No command is an event.
 void copyRun(plan::SegmentOp segment, mlir::Block &into, mlir::SymbolTable &symbols);
 
 } // namespace bowline

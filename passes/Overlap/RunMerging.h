@@ -14,7 +14,7 @@
 
 namespace bowline {
 
-/// Merges a segment that runs once and reduces what the segment in front of it computes with that one. Otherwise its
+/// Merges a segment that runs once and reduces the results of the segment in front of it with that one. Otherwise its
 /// commands can only begin when the last run of the other segment is over. The commands of both are in one segment
 /// then, so that they can be scheduled together: the segment in front itself if it runs once, else a copy of it for its
 /// last run, whose temporary buffers are copies too. Programs whose segments take turns, or that have events, stay as

@@ -58,7 +58,7 @@ void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &str
   nodes.push_back(std::move(node));
 }
 
-/// The bytes of what nothing uses after the reduction, beyond those of its results, which may be in their place.
+/// The bytes of buffers without uses after the reduction, beyond those of its results, which may be in their place.
 int64_t SegmentSchedule::bytesFreedBy(plan::CollectiveOp reduction) const {
   auto program = segment->getParentOfType<plan::ProgramOp>();
   auto isOver = [&](Operation *user) {
@@ -79,7 +79,7 @@ int64_t SegmentSchedule::bytesFreedBy(plan::CollectiveOp reduction) const {
   return std::max<int64_t>(bytes, 0);
 }
 
-/// Every command after the last write of what it uses, and every write after the uses since the one before.
+/// Every command after the last write of its buffers, and every write after the uses since the write before.
 void SegmentSchedule::addOrders(SymbolTable &symbols) {
   struct Last {
     std::optional<unsigned> writer;
@@ -128,7 +128,7 @@ void SegmentSchedule::addReady(unsigned index) {
 void SegmentSchedule::issue(unsigned index) {
   Node &node = nodes[index];
   Stream &stream = streams[node.stream];
-  // A communication begins after what computes in front of it.
+  // A communication begins after the commands that compute in front of it.
   if (node.kind == Kind::Compute)
     waitForReductions(index);
   node.end = std::max({node.ready, stream.end, streams[0].end}) + node.seconds;

@@ -27,11 +27,11 @@ bool isFree(plan::SegmentOp segment);
 /// List scheduling (Graham, 1969) of one segment: stream 0 computes, every communicator has a stream, commands take the
 /// time that the cost model says.
 ///
-/// Reductions are issued as soon as what they reduce is there. A gather is issued when it comes up in the given order,
+/// Reductions are issued as soon as their operands are there. A gather is issued when it comes up in the given order,
 /// or before that when no more than its prefetch distance (`dist.prefetch`, else 1) of gathers on its stream are under
 /// way or done and not used yet: that bounds the memory that waits. Commands that compute stay in their order, but for
 /// one that would have to wait for communication: then the next ones that need not may pass it, up to kWindow of them.
-/// What goes between stages stays on its stream and in its order, which is that of ranks with other programs.
+/// Transfers between stages stay on their stream and in their order, which is that of ranks with other programs.
 ///
 /// A value that only a reduction still reads, such as a whole gradient of which ranks keep shards, is alive until a
 /// command that computes waits for the reduction. So the next command that computes waits for the oldest ones while
@@ -41,8 +41,8 @@ bool isFree(plan::SegmentOp segment);
 /// The result depends on nothing but the segment, so it is the same on all ranks.
 class SegmentSchedule {
 public:
-  /// The segment is free. `streamOf`: by communicator; what has none stays on stream 0.
-  /// `mostPrefetch` bounds every prefetch distance.
+  /// The segment is free. `streamOf` has a stream per communicator; all other commands stay on stream 0. `mostPrefetch`
+  /// bounds every prefetch distance.
   SegmentSchedule(plan::SegmentOp segment, mlir::SymbolTable &symbols, CommandCost &cost,
                   const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch);
 
@@ -53,8 +53,8 @@ public:
   double serialSeconds() const { return serial; }
   double seconds() const { return finish; }
 
-  /// Gives the commands of the segment their order and streams, and lets every communication begin no earlier than what
-  /// computes in front of it is over; uses events from `firstEvent` on and returns how many.
+  /// Gives the commands of the segment their order and streams, and lets every communication begin no earlier than the
+  /// commands that compute in front of it are over; uses events from `firstEvent` on and returns how many.
   int64_t apply(int64_t firstEvent);
 
 private:
@@ -68,7 +68,7 @@ private:
     int64_t stream;
     double seconds;
     int64_t prefetch = 0;
-    int64_t frees = 0; // bytes of what a reduction is the last one to use
+    int64_t frees = 0; // bytes of buffers that a reduction is the last one to use
     std::vector<unsigned> before, after;
     unsigned waitsFor = 0;
     double ready = 0, end = 0; // times in the model; at `ready` all that it needs is there

@@ -1,4 +1,4 @@
-//===- VerifyOverlap.cpp - What phase `overlap` leaves
+//===- VerifyOverlap.cpp - Verifier of the program after phase `overlap`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

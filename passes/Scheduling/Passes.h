@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Scheduling/Passes.h.inc"
 
-/// What phase `schedule` leaves: programs of commands, and the bodies of kernels.
+/// Verifies that phase `schedule` left programs of commands, and the bodies of kernels.
 llvm::LogicalResult verifySchedule(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -214,7 +214,7 @@ LogicalResult ProgramBuilder::buildSegment(ProgramState &state, graph::FuncOp fu
   return success();
 }
 
-/// What does nothing but send or receive runs beside what computes.
+/// A segment that does nothing but send or receive runs beside segments that compute.
 void ProgramBuilder::moveToChannel(ProgramState &state, plan::SegmentOp segment) {
   Block &commands = segment.getBody().front();
   StringRef channel;
@@ -301,7 +301,7 @@ void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::C
       buffer =
           createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine((*result).getResultNumber()),
                        plan::BufferKind::Temporary, graph::tensorType(*result));
-    // What is changed in place is in the operand's buffer: nobody needs its old value (InPlaceUpdates.h).
+    // A result in place is in the operand's buffer: nobody needs the operand's old value (InPlaceUpdates.h).
     if (access != plan::Access::Read)
       state.bufferOf[*result++] = buffer;
     operands.push_back(buffer);
@@ -390,7 +390,7 @@ StringRef ProgramBuilder::channelOf(StringRef name) {
   return communicator.getSymName();
 }
 
-/// What is kept for another function is received where that will look for it.
+/// A value that a stash keeps for another function is received into the buffer of the stash.
 Value ProgramBuilder::bindReceived(ProgramState &state, OpResult result) {
   Value &buffer = state.bufferOf[result];
   auto write = result.hasOneUse() ? dyn_cast<graph::WriteOp>(*result.user_begin()) : graph::WriteOp();

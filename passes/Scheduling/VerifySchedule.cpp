@@ -1,4 +1,4 @@
-//===- VerifySchedule.cpp - What phase `schedule` leaves
+//===- VerifySchedule.cpp - Verifier of the program after phase `schedule`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Sharding/Passes.h.inc"
 
-/// Checks what phase `shard` leaves: on several ranks every value has a sharding.
+/// Verifies that phase `shard` left a sharding on every value of several ranks.
 llvm::LogicalResult verifyShard(mlir::ModuleOp module);
 
 } // namespace bowline

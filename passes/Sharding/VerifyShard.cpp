@@ -1,4 +1,4 @@
-//===- VerifyShard.cpp - What phase `shard` leaves
+//===- VerifyShard.cpp - Verifier of the program after phase `shard`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MicrobatchPhases.cpp - What of a microbatch is forward, and what backward
+//===- MicrobatchPhases.cpp - Forward and backward operations of a microbatch
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ static llvm::StringSet<> gradientsIn(ModuleOp module) {
 }
 
 namespace {
-/// What a value depends on.
+/// The inputs that a value depends on.
 struct Origin {
   bool argument = false, parameter = false, transfer = false;
   /// Cheap to make again, or the same as making it: no activation.
@@ -60,7 +60,7 @@ MicrobatchPhases::MicrobatchPhases(graph::FuncOp function, SymbolTable &symbols)
   llvm::StringSet<> gradients = gradientsIn(function->getParentOfType<ModuleOp>());
   Block &body = function.getBody().front();
   llvm::DenseSet<Operation *> repeatable = repeatableIn(body, symbols);
-  // The walk goes from the last operation to the first, so that users have their phase before what they use.
+  // The walk goes from the last operation to the first, so that users have their phase before their operands.
   for (Operation &op : llvm::reverse(body)) {
     auto write = dyn_cast<graph::WriteOp>(op);
     bool forward = op.hasTrait<OpTrait::IsTerminator>() || (write && !gradients.contains(write.getVariable()));

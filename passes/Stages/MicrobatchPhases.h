@@ -1,4 +1,4 @@
-//===- MicrobatchPhases.h - What of a microbatch is forward, and what backward
+//===- MicrobatchPhases.h - Forward and backward operations of a microbatch
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,9 +16,9 @@ namespace bowline {
 
 enum class StagePhase { Forward, Backward, Both };
 
-/// Divides the loss, or what runs per microbatch. Forward is what its results and its writes depend on, but for the
-/// writes of gradients; the rest is backward. What both use, and what depends on arguments or on parameters but not on
-/// both nor on another stage, is in both: each phase makes its own, rather than keep it from one to the other.
+/// Divides the loss, or the function that runs per microbatch. Forward are the operations that its results and writes
+/// need, except writes of gradients; the rest is backward. An operation that both need, or that depends on arguments or
+/// on parameters but not on both nor on another stage, is in both: each phase makes its own.
 class MicrobatchPhases {
 public:
   /// \p symbols is that of the function's module.

@@ -17,10 +17,10 @@ namespace bowline {
 /// additions whose leaves are in different stages becomes a sum per stage and one `stage.sum`; any other scalar that
 /// another stage or the caller needs gets a `stage.broadcast`. The order of additions within a stage stays.
 ///
-/// Tensors that meet are left alone: a transfer is missing, which is for whoever labels the result to say.
+/// Tensors that meet are left alone: a transfer is missing, which StageLabels reports.
 class StageCombination {
 public:
-  /// `flow` is that of `function`'s module; it does not know what run() makes.
+  /// `flow` is that of `function`'s module; it does not know the operations that run() makes.
   StageCombination(graph::FuncOp function, const StageDataflow &flow) : function(function), flow(flow) {}
   /// Returns whether anything changed.
   bool run();

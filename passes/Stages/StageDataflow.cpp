@@ -1,4 +1,4 @@
-//===- StageDataflow.cpp - Which stages need what, from the transfers between them
+//===- StageDataflow.cpp - Stages that need a value, from the transfers between them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,8 +24,8 @@ StageDataflow::StageDataflow(ModuleOp module, int64_t count) : numStages(count) 
   for (auto function : module.getOps<graph::FuncOp>())
     for (Operation &op : function.getBody().front())
       ops.push_back(&op);
-  // Operations come behind what they use, so that a round is exact but for what variables hold; those only get stages,
-  // and needs only grow, so that both end.
+  // Operations come behind their operands, so that a round is exact except for values of variables. Variables only get
+  // stages, and needs only grow, so that both end.
   for (bool changed = true; changed;) {
     changed = false;
     for (Operation *op : ops)

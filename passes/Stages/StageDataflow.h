@@ -1,4 +1,4 @@
-//===- StageDataflow.h - Which stages need what, from the transfers between them
+//===- StageDataflow.h - Stages that need a value, from the transfers between them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,8 +22,8 @@ namespace bowline {
 /// Stages of all values and variables of a module with transfers, global or local.
 ///
 /// A value has a stage where a transfer brought it there, or where an operand or the variable that is read has one; a
-/// variable, where a value with a stage is written to it. What has none floats: it depends on constants, arguments and
-/// floating variables alone, and every stage that needs it makes its own. The results of `stage.sum` and
+/// variable, where a value with a stage is written to it. A value without a stage floats: it depends on constants,
+/// arguments and floating variables alone, and every stage that needs it makes its own. The results of `stage.sum` and
 /// `stage.broadcast` float too, for all stages have them.
 class StageDataflow {
 public:

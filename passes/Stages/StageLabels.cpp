@@ -110,7 +110,7 @@ LogicalResult StageLabels::checkReturn(Operation *op) {
   return success();
 }
 
-/// What runs per microbatch goes up, and comes back down.
+/// Values of a microbatch go to the next stage in the forward pass, and to the stage before in the backward pass.
 LogicalResult StageLabels::checkTransfer(stage::TransferOp transfer, StagePhase phase) {
   int64_t from = transfer.getFrom(), to = transfer.getTo();
   if (phase == StagePhase::Backward ? to == from - 1 : to == from + 1)
@@ -143,8 +143,8 @@ LogicalResult StageLabels::checkFunction(graph::FuncOp function) {
   return success();
 }
 
-/// The first operation that several stages need and that depends on a parameter: something that it computes with was
-/// not transferred.
+/// The first operation that several stages need and that depends on a parameter: one of its operands was not
+/// transferred.
 static Operation *lastShared(ModuleOp module, StringRef parameter, const StageDataflow &flow) {
   Operation *last = nullptr;
   for (auto function : module.getOps<graph::FuncOp>()) {
@@ -170,7 +170,7 @@ LogicalResult StageLabels::checkParameter(graph::ParamOp param) {
   if (flow.count() == 1 || stages.count() < 2)
     return success();
   Operation *shared = lastShared(module, param.getName(), flow);
-  if (!shared) // nobody reads it
+  if (!shared) // no operation reads it
     return success();
   int first = stages.find_first(), second = stages.find_next(first);
   InFlightDiagnostic diagnostic = shared->emitOpError("depends on parameter '");

@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-/// Writes `stage.index` on every variable and every operation of every function, and `stage.phase` on those of what
-/// runs per microbatch, in place of what was there.
+/// Writes `stage.index` on every variable and every operation of every function, and `stage.phase` on the operations
+/// that run per microbatch, in place of earlier labels.
 ///
 /// A transfer is in its two stages, a `stage.sum`, a `stage.broadcast` and the end of a function in all. An operation
-/// is in the stage of its operands. What floats is in every stage that needs it, and each makes its own.
+/// is in the stage of its operands. An operation that floats is in every stage that needs it, and each makes its own.
 class StageLabels {
 public:
   /// `flow` is that of the module, whose operations have not changed since.

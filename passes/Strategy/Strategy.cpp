@@ -1,4 +1,4 @@
-//===- Strategy.cpp - What a strategy says, with its defaults
+//===- Strategy.cpp - The choices of a strategy, with its defaults
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// What of a user's text goes into a message.
+/// The part of a user's text that goes into a message.
 static std::string quote(StringRef text) { return "'" + text.take_front(200).str() + "'"; }
 
 //===----------------------------------------------------------------------===//
@@ -181,7 +181,7 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
              << stageAxis
              << "\", which is that of the stages: each has parameters of its own, of which the others keep no copies; "
                 "use an axis of the batch";
-    return success(); // what is summed over it, ZeroSharding sees
+    return success(); // ZeroSharding sees the sums over it
   }
   auto several = [&](StringRef axis) { return getSize(axis) > 1; };
   if (zeroLevel > 0 && batchAxes.empty()) {

@@ -1,4 +1,4 @@
-//===- Strategy.h - What a strategy says, with its defaults
+//===- Strategy.h - The choices of a strategy, with its defaults
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,9 +19,9 @@
 
 namespace bowline {
 
-/// What a `dist.strategy` says, with its defaults: all choices made and checked against each other. What depends on the
-/// model (are there such parameters, so many layers?) is checked where it is used. Lines that stand for themselves,
-/// such as `recompute`, are read by the functions of DistOps.h.
+/// The choices of a `dist.strategy`, with its defaults: all are made and checked against each other. A choice that
+/// depends on the model (are there such parameters, so many layers?) is checked where it is used. Lines that stand for
+/// themselves, such as `recompute`, are read by the functions of DistOps.h.
 class Strategy {
 public:
   /// First and last layer of a stage.

@@ -95,7 +95,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Who computes what
+// Division of the computation among ranks
 //===----------------------------------------------------------------------===//
 
 LogicalResult FlagWriter::addMesh() {
@@ -184,7 +184,7 @@ LogicalResult FlagWriter::addSequenceParallel() {
 }
 
 //===----------------------------------------------------------------------===//
-// When, and what is kept
+// Order of the computation, and kept values
 //===----------------------------------------------------------------------===//
 
 LogicalResult FlagWriter::addMicrobatches() {

@@ -125,7 +125,7 @@ private:
                                   "generate");
   }
 
-  /// What is trained. Mirrors are updated with their owners.
+  /// Collects the parameters that are trained. Mirrors are updated with their owners.
   void collectParameters(ModuleOp module) {
     params.clear();
     mirrors.clear();

@@ -1,4 +1,4 @@
-//===- LabelStages.cpp - Write down which stage computes what
+//===- LabelStages.cpp - Write down the stage of each operation
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -28,7 +28,7 @@ bool isF32(Value value) { return getElementTypeOrSelf(value.getType()).isF32(); 
 
 Type withElements(Value value, Type elementType) { return cast<RankedTensorType>(value.getType()).clone(elementType); }
 
-/// An f32 value that the program computes, such as the residual stream: parameters, constants and what moves their
+/// An f32 value that the program computes, such as the residual stream: parameters, constants and movements of their
 /// elements round without harm, a sum over all layers does not.
 bool isWideActivation(Value value) {
   if (!isF32(value))

@@ -19,7 +19,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Training/Passes.h.inc"
 
-/// What phase `train` leaves: the graph level, with something that can be run.
+/// Verifies that phase `train` left the graph level, with something that can be run.
 llvm::LogicalResult verifyTrain(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- VerifyTrain.cpp - What phase `train` leaves
+//===- VerifyTrain.cpp - Verifier of the program after phase `train`
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

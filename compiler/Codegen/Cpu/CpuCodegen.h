@@ -54,7 +54,7 @@ struct CpuTarget {
   /// and then read once, a result takes 7 % longer with 8 MiB (beside 32 MiB of third-level cache), and 13 % less time
   /// with 16.
   int64_t streamedBytes = int64_t{16} << 20;
-  /// When false, kernels are planned, but no machine code is generated; what `add` returns does not change.
+  /// When false, kernels are planned, but no machine code is generated; the results of `add` do not change.
   bool hasCode = true;
 };
 

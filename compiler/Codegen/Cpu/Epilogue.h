@@ -1,4 +1,4 @@
-//===- Epilogue.h - What follows a matrix product, on one tile of it
+//===- Epilogue.h - Epilogue of a matrix product, on one tile of it
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -69,7 +69,7 @@ public:
     return Error::success();
   }
 
-  /// Reads the whole contents, also what the child wrote.
+  /// Reads the whole contents, with the bytes that the child wrote.
   Expected<std::vector<char>> read() const {
     struct stat status;
     if (fstat(get(), &status) != 0)
@@ -158,8 +158,8 @@ static Expected<int> run(const std::string &program, ArrayRef<const char *> argu
   return status;
 }
 
-/// What the linker's messages say after "error:", without what surrounds them, such as the stack of a linker that a
-/// signal has killed.
+/// The text of the linker's messages after "error:", without the lines around them, such as the stack trace of a linker
+/// that a signal has killed.
 static std::string errorsIn(StringRef messages) {
   std::string errors;
   SmallVector<StringRef> lines;

@@ -37,7 +37,7 @@ private:
 
   void emitNest(Value from, Value to);
 
-  /// Emits what units compute at `row` of the outer dimensions.
+  /// Emits the computation of units at `row` of the outer dimensions.
   void emitUnit(ArrayRef<const Expr *> roots, Value row, Blocks blocks);
 
   /// Emits one row, or blocks of one.

@@ -28,7 +28,7 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 /// Sets triple, data layout and the attributes of functions.
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine, const TargetCpu &cpu);
 
-/// The name of the one function in a kernel's object file, which does not depend on what the kernel is called.
+/// The name of the one function in a kernel's object file, which does not depend on the kernel's name.
 inline constexpr llvm::StringLiteral kKernelSymbol = "kernel";
 
 /// The code of `module` as an ELF object file.
@@ -40,7 +40,7 @@ struct KernelObject {
   std::string object;
 };
 
-/// One shared object. Errors are of the machine, not of what is linked. Writes no file.
+/// One shared object. Errors are faults of the machine, not of the linked objects. Writes no file.
 llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<KernelObject> objects);
 
 } // namespace bowline::codegen

@@ -1,4 +1,4 @@
-//===- Gpu/CudaToolkit.cpp - What of a CUDA toolkit compilation uses
+//===- Gpu/CudaToolkit.cpp - Tools and files of a CUDA toolkit that compilation uses
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Gpu/CudaToolkit.h - What of a CUDA toolkit compilation uses
+//===- Gpu/CudaToolkit.h - Tools and files of a CUDA toolkit that compilation uses
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ std::optional<std::string> findCudaToolkit();
 /// The time limit for ptxas in seconds. No plan takes as long: a ptxas that has not ended by then hangs.
 inline constexpr unsigned kPtxasSeconds = 1800;
 
-/// Assembles PTX to machine code for `arch` with the toolkit's ptxas. `report` receives what ptxas says of registers
+/// Assembles PTX to machine code for `arch` with the toolkit's ptxas. `report` receives the lines of ptxas on registers
 /// and spills.
 llvm::Expected<std::vector<char>> assemblePtx(llvm::StringRef toolkit, llvm::StringRef arch, llvm::StringRef ptx,
                                               std::string *report = nullptr, unsigned seconds = kPtxasSeconds);

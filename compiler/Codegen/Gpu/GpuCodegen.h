@@ -23,7 +23,7 @@ namespace bowline {
 struct GpuTarget {
   /// One of `kGpuArchNames`.
   std::string arch = "sm_90a";
-  /// Where set, the IR of every kernel is printed to it after each stage, then PTX of all and what ptxas says of each.
+  /// Where set, the IR of every kernel is printed to it after each stage, then PTX of all and ptxas's report on each.
   llvm::raw_ostream *dump = nullptr;
   /// When false, kernels are planned, but no machine code is generated for them.
   bool hasCode = true;

@@ -18,7 +18,7 @@ using namespace bowline::codegen;
 
 namespace {
 
-/// Builds the function of one kernel for a GPU. Each range of blocks computes what GridRange says.
+/// Builds the function of one kernel for a GPU. Each range of blocks computes its GridRange.
 class GpuKernelEmitter {
 public:
   GpuKernelEmitter(func::FuncOp kernel, const TargetCpu &arithmetic)
@@ -29,7 +29,7 @@ public:
   FailureOr<KernelGrid> emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
 
 private:
-  /// Emits what `range` computes in its block number `block`, counted from 0.
+  /// Emits the computation of `range` in its block number `block`, counted from 0.
   void emitRange(const GridRange &range, Value block);
   void emitThreadOfElements(const GridRange &range, Value block);
   void emitRows(const GridRange &range, Value block);
@@ -206,7 +206,7 @@ void GpuKernelEmitter::emitRows(const GridRange &range, Value block) {
     if (!frame.nest->rows)
       return emitUnitRow(range);
     emitSegment(frame.nest->initial, [&] { values.emitStores(frame.nest->initial.stores); });
-    // Another thread may add to what this one cleared.
+    // Another thread may add to the elements that this thread cleared.
     threads.barrier();
     scopes.emitCounted(b.constant(0), b.constant(frame.nest->space.size(*frame.nest->rows)), b.constant(1), {},
                        [&](Value row, ValueRange) {
@@ -218,7 +218,7 @@ void GpuKernelEmitter::emitRows(const GridRange &range, Value block) {
                        });
   };
   if (!validRows && (threads.rowOfBlock || units % (threads.count / kWarp) == 0)) {
-    // In a scope of its own, so that nothing with dimensions is taken for what all blocks share.
+    // Emitted in a scope of its own, so that no value with dimensions counts as shared by all blocks.
     scopes.emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), rows);
     return;
   }
@@ -239,7 +239,7 @@ void GpuKernelEmitter::emitUnitRow(const GridRange &range) {
     emitSegment(segment, [&] { values.emitStores(segment.stores); });
   if (frame.nest->rowStores.empty())
     return;
-  // These stores may take the place of what other threads read once per row, too.
+  // These stores may overwrite elements that other threads read once per row, too.
   threads.emitRowBarrier();
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threads.rowOfBlock ? threads.number : threads.lane,
                                         b.constant(0));
@@ -299,7 +299,7 @@ FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, String
   if (failed(grid) || failed(verify(*result.module)))
     return failure();
   result.grid = *grid;
-  // A block does not wait for others: one may have written over what another still reads.
+  // A block does not wait for others: one may have overwritten elements that another still reads.
   if (grid->blocks > 1)
     llvm::erase_if(result.inPlace, [&](auto pair) { return isReadByEachBlock(*nests, pair.second); });
   return result;

@@ -1,4 +1,4 @@
-//===- Gpu/GridPlan.cpp - What the blocks of a GPU's grid compute
+//===- Gpu/GridPlan.cpp - Division of a kernel's work among the blocks of a GPU's grid
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
 
-/// The most threads in a block. In a larger one a thread may have too few registers for what it computes.
+/// The most threads in a block. In a larger block a thread may have too few registers for its computation.
 static constexpr int64_t kMaxThreads = 512;
 
 /// The number of threads in a block that computes elements, or rows by warps.

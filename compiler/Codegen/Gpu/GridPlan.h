@@ -1,4 +1,4 @@
-//===- Gpu/GridPlan.h - What the blocks of a GPU's grid compute
+//===- Gpu/GridPlan.h - Division of a kernel's work among the blocks of a GPU's grid
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,11 +27,11 @@ SmallVector<const Expr *> rootsOf(const Nest &nest);
 int64_t vectorOf(func::FuncOp kernel, ArrayRef<const Expr *> roots, ArrayRef<Nest::Store> stores, unsigned dim,
                  int64_t size);
 
-/// A range of blocks of the grid and what it computes, in one of three forms:
+/// A range of blocks of the grid and its computation, in one of three forms:
 ///
-///   elements    a thread computes a vector of elements of the inner dimension, with loops over what is reduced, or
+///   elements    a thread computes a vector of elements of the inner dimension, with reduction loops, or
 ///               some lanes of a warp do, among which the terms are divided
-///   warp rows   a warp computes a unit of the nest: its lanes share the row, and what is reduced over the row
+///   warp rows   a warp computes a unit of the nest: its lanes share the row, and the reductions over it
 ///   block rows  a block computes a unit of the nest in the same way
 struct GridRange {
   enum class Form { Elements, WarpRows, BlockRows };

@@ -125,7 +125,7 @@ SmallVector<Value> ThreadReductions::combineThreads(ArrayRef<const Expr *> group
   int64_t warps = threads.count / kWarp;
   if (!ofBlock || warps == 1)
     return partial;
-  // All threads have read what the slots held before.
+  // All threads have read the previous values of the slots.
   threads.barrier();
   // Every lane of a warp has the same value.
   for (auto [slot, value] : llvm::enumerate(partial))

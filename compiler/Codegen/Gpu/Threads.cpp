@@ -1,4 +1,4 @@
-//===- Gpu/Threads.cpp - This thread, and what it does with others of its block
+//===- Gpu/Threads.cpp - This thread, and its cooperation with others of its block
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

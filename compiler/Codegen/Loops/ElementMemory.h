@@ -27,7 +27,7 @@ public:
   unsigned alignmentOf(const Argument &argument, AffineExpr index);
 
   /// Loads consecutive elements from `pointer` on, one per lane; zeros outside of `mask` where it is set. `alignment`
-  /// is what is known of the pointer, in bytes; 0 stands for that of an element.
+  /// is the known alignment of the pointer, in bytes; 0 stands for that of an element.
   Value loadVector(const Argument &argument, Value pointer, Value mask, unsigned alignment = 0);
 
   /// Stores consecutive elements from `pointer` on, one per lane that exists. With `isStreamed`, `pointer` lies a

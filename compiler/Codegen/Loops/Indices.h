@@ -26,7 +26,7 @@ class Indices {
 public:
   Indices(KernelBuilder &b, Scopes &scopes) : b(b), scopes(scopes) {}
 
-  /// The lanes of what is computed now. Code that begins vectors sets them, and resets them at the end.
+  /// The lanes of the vector that is computed now. Code that begins vectors sets them, and resets them at the end.
   Lanes lanes;
 
   bool isVarying(const Expr *expr) const { return expr->freeDims & lanes.dim; }

@@ -1,4 +1,4 @@
-//===- KernelFrame.cpp - What all parts of a kernel's emission see
+//===- KernelFrame.cpp - State that all parts of a kernel's emission share
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

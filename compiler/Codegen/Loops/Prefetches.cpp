@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// How many bytes ahead of what is computed memory is prefetched. Measurements show that, with arithmetic in between, a
-/// processor that runs ahead of its loads does not get far enough by itself.
+/// How many bytes ahead of the computed elements memory is prefetched. Measurements show that, with arithmetic in
+/// between, a processor that runs ahead of its loads does not get far enough by itself.
 static constexpr int64_t kBytesAhead = 1024;
 
 void Prefetches::prefetch(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead) {
@@ -46,7 +46,7 @@ void Prefetches::prefetchAhead(ArrayRef<const Expr *> roots, unsigned dim, std::
     return;
   scopes.insertHere();
   forEachExpr(roots, [&](const Expr *load) {
-    // What reductions read is left out: their own dimensions have no value here.
+    // Loads inside reductions get no prefetch: the reduced dimensions have no value here.
     if (load->kind != Expr::Kind::Load || !scopes.isBound(load->freeDims) ||
         IndexSpace::coefficient(load->index, dim) != 1)
       return;

@@ -13,7 +13,7 @@
 
 namespace bowline::codegen {
 
-/// Emits prefetches of what the loops of a CPU kernel read or write later.
+/// Emits prefetches of elements that the loops of a CPU kernel read or write later.
 class Prefetches {
 public:
   Prefetches(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
@@ -22,13 +22,13 @@ public:
   /// Prefetches the memory that element `index` is in `ahead` steps of `dim` later.
   void prefetch(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
 
-  /// Prefetches what `roots` read `ahead` elements later along `dim`; without `ahead`, a fixed number of bytes later.
+  /// Prefetches the elements that `roots` read `ahead` elements later along `dim`; by default a number of bytes later.
   void prefetchAhead(ArrayRef<const Expr *> roots, unsigned dim, std::optional<int64_t> ahead = std::nullopt);
 
-  /// Prefetches what the nest's scattered loads read and its stores write `Nest::rowsAhead` positions later.
+  /// Prefetches elements that the nest's scattered loads and its stores access `Nest::rowsAhead` positions later.
   void prefetchScattered();
 
-  /// Prefetches what `bodies` read in the lanes `ahead` rows later.
+  /// Prefetches the elements that `bodies` read in the lanes `ahead` rows later.
   void prefetchColumns(ArrayRef<const Expr *> bodies, unsigned row, int64_t ahead);
 
 private:

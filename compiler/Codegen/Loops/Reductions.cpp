@@ -20,7 +20,7 @@ namespace {
 /// value is `term` there, or zero where no index is.
 struct OneTerm {
   const Expr *term, *label;
-  /// What is added to the dimension's index before it is compared with `label`.
+  /// The comparison with `label` adds this number to the dimension's index first.
   int64_t shift;
 };
 

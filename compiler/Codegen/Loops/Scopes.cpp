@@ -88,7 +88,7 @@ void Scopes::emitNumbers(Value from, Value to, int64_t step, llvm::function_ref<
 }
 
 void Scopes::emitOnce(unsigned dim, Value at, llvm::function_ref<void()> body) {
-  // The new scope is in the same place as the one around it; only what depends on `dim` is kept apart.
+  // The new scope is in the same place as the one around it; only values that depend on `dim` are kept apart.
   Scope scope(stack.back().block, dim, at);
   scope.before = stack.back().before;
   stack.push_back(std::move(scope));

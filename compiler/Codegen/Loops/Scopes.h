@@ -19,7 +19,7 @@ struct Scope {
   Scope(Block *block, unsigned dim, Value value) : block(block) { dims[dim] = value; }
 
   Block *block;
-  /// The operation whose inner block is being filled; what is added to this scope now must stand before it. Null if
+  /// The operation whose inner block is being filled; operations added to this scope now must stand before it. Null if
   /// there is none.
   Operation *before = nullptr;
   llvm::SmallDenseMap<unsigned, Value> dims;
@@ -27,8 +27,8 @@ struct Scope {
   llvm::DenseMap<const Expr *, Value> values;
 };
 
-/// The scopes around what is emitted now, the innermost last, and the loops and branches that make them. Code is added
-/// to the innermost scope, or with `inScope` further out.
+/// The scopes around the code that is emitted now, the innermost last, and the loops and branches that make them. Code
+/// is added to the innermost scope, or with `inScope` further out.
 class Scopes {
 public:
   explicit Scopes(KernelBuilder &b) : b(b) {}

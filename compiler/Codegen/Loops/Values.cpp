@@ -116,7 +116,7 @@ Value Values::load(const Expr *expr) {
     Value index = arith::AddIOp::create(b, row, scopes.dimValue(*frame.nest->segments[0].dim));
     return memory.loadVector(argument, memory.address(argument, element, index), indices.lanes.mask);
   }
-  // Under a condition an index may be outside of the tensor; what is read then is not used.
+  // Under a condition an index may be outside of the tensor; the program then does not use the loaded element.
   int64_t last = argument.type.getNumElements() - 1;
   auto [low, high] = frame.nest->space.range(expr->index);
   bool mayBeOutside = low < 0 || high > last;

@@ -46,7 +46,7 @@ public:
 
   void store(const Nest::Store &target, Value computed);
 
-  /// Computes all of `stores`, then stores them: a result may take the place of what another one reads.
+  /// Computes all of `stores`, then stores them: a result may overwrite an element that another result reads.
   void emitStores(ArrayRef<Nest::Store> stores);
 
 private:

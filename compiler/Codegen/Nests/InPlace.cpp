@@ -56,7 +56,7 @@ static bool isSafe(const Nest &nest, const Nest::Store &store, bool isRowStore, 
   forEachExpr(roots, [&](const Expr *expr) {
     switch (expr->kind) {
     case Expr::Kind::Choose:
-      // What is under a condition may be read late.
+      // A load under a condition may run late, after the result has overwritten the element.
       safe = false;
       break;
     case Expr::Kind::Load:
@@ -64,7 +64,7 @@ static bool isSafe(const Nest &nest, const Nest::Store &store, bool isRowStore, 
         safe &= expr->index == store.index || isSameRow(expr->index);
       break;
     case Expr::Kind::Reduce:
-      // The reduction is computed in the loop that writes the row, so that it may read nothing but what is written.
+      // The loop that writes the row computes the reduction, so that it may read only the elements that it writes.
       if (inner && expr->freeDims & dimBit(*inner))
         forEachExpr(expr->operands, [&](const Expr *load) {
           if (load->kind == Expr::Kind::Load && load->argument == argument)

@@ -20,8 +20,8 @@ using DimSet = uint64_t;
 
 inline DimSet dimBit(unsigned dim) { return DimSet(1) << dim; }
 
-/// The dimensions that loops of one kernel run over, with their sizes, and index expressions simplified by what the
-/// sizes imply: upstream's affine simplification knows no ranges, so that `(4 i + j) floordiv 4` would keep its
+/// The dimensions that loops of one kernel run over, with their sizes, and index expressions simplified by the ranges
+/// that sizes imply: upstream's affine simplification knows no ranges, so that `(4 i + j) floordiv 4` would keep its
 /// division for j in [0, 4). Expressions built here are canonical: equal expressions are equal as pointers.
 class IndexSpace {
 public:

@@ -1,4 +1,4 @@
-//===- KernelExpr.cpp - What each element of a kernel's results is
+//===- KernelExpr.cpp - The value of each element of a kernel's results
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -91,7 +91,7 @@ const Expr *ExprBuilder::add(Expr expr) {
   return known;
 }
 
-/// Everything that an expression is made of; what follows from it is left out.
+/// Every part of an expression, without the properties that follow from the parts.
 std::vector<uint64_t> ExprBuilder::keyOf(const Expr &expr) {
   auto number = [](const void *pointer) { return reinterpret_cast<uint64_t>(pointer); };
   std::vector<uint64_t> key{static_cast<uint64_t>(expr.kind),
@@ -216,7 +216,7 @@ const Expr *ExprBuilder::constantOf(arith::ConstantOp constant) {
 }
 
 //===----------------------------------------------------------------------===//
-// What operations ask for
+// The interface graph::ElementBuilder
 //===----------------------------------------------------------------------===//
 
 SmallVector<AffineExpr> ExprBuilder::reshape(Index index, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {

@@ -1,4 +1,4 @@
-//===- KernelExpr.h - What each element of a kernel's results is
+//===- KernelExpr.h - The value of each element of a kernel's results
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -396,14 +396,14 @@ static std::optional<Nest::Kept> findKept(Nest &nest) {
       llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
       replacements[dim] = nest.space.dim(inner);
       const Expr *again = nest.builder.replace(expr, replacements);
-      // Operands are visited before what is computed from them, so that the last match contains the others.
+      // Operands are visited before their users, so that the last match contains the others.
       if (inSegment.contains(again))
         kept = Nest::Kept{expr, again, dim, inner};
     });
   return kept;
 }
 
-/// Divides rows into blocks, which become units of their own, unless something is reduced along the row.
+/// Divides rows into blocks, which become units of their own, unless a reduction runs along the row.
 static void divideInner(Nest &nest, int64_t vectorLanes) {
   if (nest.rows || nest.segments.size() > 1 || !nest.rowStores.empty())
     return;

@@ -29,13 +29,13 @@ inline constexpr int64_t kCacheLineBytes = 64;
 ///         store the full results, add to the partial sums
 ///       store the results with one value per row
 ///
-/// What one unit computes does not depend on other units, so that the work can be split anywhere.
+/// No unit's computation depends on another unit, so that threads can divide the units in any way.
 struct Nest {
   struct Store {
     unsigned output;
     mlir::AffineExpr index;
     const Expr *value;
-    /// The value is added to what is there: the result is a sum over the rows of the unit.
+    /// The store adds the value to the result's element: the result is a sum over the rows of the unit.
     bool isPartialSum = false;
     /// The value is written by non-temporal stores, since the result would not fit in the caches.
     bool isStreamed = false;
@@ -54,8 +54,8 @@ struct Nest {
     unsigned reducedDim, inner;
   };
 
-  /// Positions of one more dimension that a unit computes together, so that what is read and what is written are both
-  /// used a cache line at a time.
+  /// Positions of one more dimension that a unit computes together, so that loads and stores both use whole cache lines
+  /// at a time.
   struct Tile {
     /// The dimension, which has no place in `outer`, the positions of one unit, and the units along it.
     unsigned dim;
@@ -82,7 +82,7 @@ struct Nest {
   llvm::SmallVector<Segment> segments;
   /// Stores of results with one value per row.
   llvm::SmallVector<Store> rowStores;
-  /// The rows of one unit, one after the other, where column sums are made together with what they sum.
+  /// The rows of one unit, one after the other, where a unit computes column sums together with the summed values.
   std::optional<unsigned> rows;
   /// Stores of zeros in the partial sums.
   Segment initial;
@@ -93,7 +93,7 @@ struct Nest {
   llvm::SmallVector<const Expr *> columnSums;
   std::optional<RowBlocks> rowBlocks;
   /// Loads of short rows that lie far apart in units that follow each other, so that hardware prefetchers do not find
-  /// the next one. Kernels prefetch what is read and written `rowsAhead` positions of `aheadDim` later.
+  /// the next one. Kernels prefetch the elements that they access `rowsAhead` positions of `aheadDim` later.
   llvm::SmallVector<const Expr *> scattered;
   unsigned aheadDim = 0;
   int64_t rowsAhead = 0;
@@ -128,8 +128,8 @@ void chooseTile(Nest &nest, mlir::func::FuncOp kernel, int64_t vectorLanes);
 void chooseColumns(Nest &nest, int64_t vectorLanes);
 
 /// Marks the stores of results of `leastBytes` or more as streamed where rows, and blocks of them, begin with a cache
-/// line: then lines are written whole, and need not be read first. Results that may take the place of an argument are
-/// left out: their lines were read in any case. `inPlace` is what findInPlacePairs returned.
+/// line: then lines are written whole, and need not be read first. Results that may overwrite an argument in place are
+/// left out: their lines were read in any case. `inPlace` is the result of findInPlacePairs.
 void chooseStreams(llvm::ArrayRef<std::unique_ptr<Nest>> nests, mlir::func::FuncOp kernel,
                    llvm::ArrayRef<std::pair<int, int>> inPlace, int64_t leastBytes);
 

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace bowline::codegen;
 
 /// The size of a transposed tile in elements. Its 32 columns are, in f32, two cache lines of each row that is written,
-/// which memory transfers as a pair. With 1024 rows, most of what is prefetched belongs to the same tile.
+/// which memory transfers as a pair. With 1024 rows, most prefetched lines belong to the same tile.
 static constexpr int64_t kTransposedRows = 1024, kTransposedColumns = 32;
 
 /// Rows of a page or more need no prefetches: the hardware follows each of them as a stream.

@@ -69,7 +69,7 @@ public:
         return incomplete(first.output);
       if (!first.isPartialSum)
         continue;
-      // What is added to was set before.
+      // The nest sets the elements to zero before it adds partial sums to them.
       const Nest::Store *zeros = nest.rows ? only(nest.initial, first.output) : nullptr;
       if (!zeros || failed(verifyStores(first.output, loops, {{zeros, nest.initial.dim}})))
         return incomplete(first.output);
@@ -176,7 +176,7 @@ private:
     return success();
   }
 
-  /// What is read under no condition lies in its argument. Emitters clamp or mask what is read under one.
+  /// A load under no condition stays inside of its argument. Emitters clamp or mask the index of a load under one.
   LogicalResult verifyLoads() {
     SmallVector<const Expr *> pending;
     for (const Nest::Segment &segment : nest.segments)

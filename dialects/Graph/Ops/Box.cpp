@@ -221,7 +221,7 @@ std::optional<double> PadOp::resultPadding(const PaddingContext &context, unsign
 
 Precision PadOp::precision() { return Precision::Follow; }
 
-/// An elementwise operation reads zeros for what lies outside.
+/// An elementwise operation reads zeros for elements outside of the operand.
 Element PadOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
   IndexBox box;
   for (auto [expr, low, size] : llvm::zip_equal(index, getLow(), getInput().getType().getShape()))

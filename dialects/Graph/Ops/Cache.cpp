@@ -122,7 +122,7 @@ static LogicalResult checkRowFormat(std::optional<Location> loc, RankedTensorTyp
 /// Bytes in front of the elements of a row.
 static int64_t scaleBytes(std::optional<StringRef> format) { return format ? kInt8ScaleBytes : 0; }
 
-/// The shape of a cache [N, S, K, D] without what the format adds to rows.
+/// The shape of a cache [N, S, K, D] without the bytes that the format adds to rows.
 static SmallVector<int64_t> elementShape(RankedTensorType cache, std::optional<StringRef> format) {
   SmallVector<int64_t> shape(cache.getShape());
   shape.back() -= scaleBytes(format);
@@ -270,7 +270,7 @@ double CacheWriteOp::bytesRead(unsigned operand) {
   return operand == 0 ? 0 : byteCount(getOperation()->getOperand(operand).getType());
 }
 
-/// Of the cache, the places that are written alone.
+/// Counts the written places of the cache alone.
 double CacheWriteOp::bytes() {
   RankedTensorType cache = tensorType(getCache());
   int64_t places[] = {tensorType(getValues()).getDimSize(0), cache.getDimSize(2), cache.getDimSize(3)};

@@ -92,7 +92,7 @@ static Value reorder(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_
 /// The gradient of side `wanted`: the result's gradient contracted with the `other` side over its free dimensions.
 static Value sideGrad(ImplicitLocOpBuilder &builder, Value grad, Value otherValue, const Side &wanted,
                       const Side &other) {
-  // What remains of the other side are its contracted dimensions, in increasing order.
+  // The contracted dimensions of the other side remain, in increasing order.
   SmallVector<int64_t> remaining;
   for (int64_t dim = 0; dim < tensorType(otherValue).getRank(); ++dim)
     if (const auto *it = llvm::find(other.contract, dim); it != other.contract.end())

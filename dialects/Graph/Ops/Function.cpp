@@ -67,7 +67,7 @@ void FuncOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setNam
     setName(argument, getArgName(argument.getArgNumber()));
 }
 
-/// What arguments and results must be; `attribute` looks up an attribute of this one.
+/// Verifies an argument or a result; `attribute` looks up an attribute of this one.
 static LogicalResult verifyPort(FuncOp function, StringRef what, unsigned index, Type type,
                                 function_ref<Attribute(StringRef)> attribute) {
   if (!isStaticAndNotEmpty(type))

@@ -164,7 +164,7 @@ void GroupedDotOp::localize(LocalContext &context) {
 
 bool GroupedDotOp::hasNeutralPadding() { return true; }
 
-/// Padded rows and matrices are behind those that the offsets name; what is contracted needs a zero on one side.
+/// Padded rows and matrices are behind those that the offsets name; contracted padding needs a zero on one side.
 void GroupedDotOp::requireNeutralPadding(PaddingContext &context) {
   bool isContracted = context.dimOfOperand(0) == 1;
   if (isContracted && context.numberIn(0) != 0.0 && context.numberIn(1) != 0.0)

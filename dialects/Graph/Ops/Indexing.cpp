@@ -36,7 +36,7 @@ static Value alongRows(ImplicitLocOpBuilder &builder, Value indices, RankedTenso
   return BroadcastOp::create(builder, RankedTensorType::get(rows.getShape(), builder.getI32Type()), indices, dims);
 }
 
-/// What kernels are told of indices that need no check.
+/// The key of a kernel's configuration that says that indices need no check.
 static constexpr StringLiteral kInRange = "in_range";
 
 static DictionaryAttr configOf(MLIRContext *context, bool isInRange) {
@@ -126,7 +126,7 @@ FactorRule GatherOp::factorRule() {
 
 double GatherOp::flops() { return 0; }
 
-/// Of the table the operation reads the rows that it gives.
+/// The operation reads only the rows of the table that it gives.
 double GatherOp::bytesRead(unsigned operand) { return byteCount(operand == 0 ? getType() : getIndices().getType()); }
 
 Precision GatherOp::precision() { return Precision::Follow; }
@@ -213,7 +213,7 @@ void ScatterAddOp::localize(LocalContext &context) {
 }
 
 std::optional<double> ScatterAddOp::resultPadding(const PaddingContext &context, unsigned) {
-  // Padding of the rows is zero, as no index names them; that of columns is what the updates have there.
+  // Padding of the rows is zero, as no index names them; padding of the columns equals that of the updates.
   bool isZero = context.dimOfResult(0) == 0 || context.numberIn(0) == 0.0;
   return isZero ? std::optional(0.0) : std::nullopt;
 }

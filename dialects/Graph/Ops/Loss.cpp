@@ -59,7 +59,7 @@ static Value isAbsent(TensorMath &m, Value labels) {
 }
 
 namespace {
-/// What a softmax is made of: `power` are the exponentials, `sum` theirs over the row.
+/// The parts of a softmax: `power` are the exponentials, `sum` is their sum over the row.
 struct Softmax {
   Value power, sum;
 

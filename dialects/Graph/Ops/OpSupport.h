@@ -20,7 +20,7 @@ using mlir::Value;
 
 inline RankedTensorType tensorType(mlir::Type type) { return llvm::cast<RankedTensorType>(type); }
 
-/// Parses and prints what a state is for: "accumulator", "stash", or the flags of a persistent one, "saved|step".
+/// Parses and prints the purpose of a state: "accumulator", "stash", or the flags of a persistent one, "saved|step".
 mlir::ParseResult parsePurpose(mlir::OpAsmParser &parser, LifetimeAttr &lifetime, StateFlagsAttr &flags);
 void printPurpose(mlir::OpAsmPrinter &printer, StateOp state, LifetimeAttr lifetime, StateFlagsAttr flags);
 

@@ -182,7 +182,7 @@ void QuantizedGatherOp::localize(LocalContext &context) {
 
 double QuantizedGatherOp::flops() { return static_cast<double>(tensorType(getResult()).getNumElements()); }
 
-/// Of the table the operation reads the rows that it gives.
+/// The operation reads only the rows of the table that it gives.
 double QuantizedGatherOp::bytesRead(unsigned operand) {
   RankedTensorType table = tensorType(getTable());
   if (operand != 0)

@@ -113,8 +113,8 @@ static uint64_t wordOf(double value) { return static_cast<uint32_t>(static_cast<
 
 LogicalResult SampleTokensOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
                                         const Arithmetic &arithmetic) {
-  // Numbers without an order are in the order of what stands for them: whichever token that gives, equal logits give
-  // the same.
+  // Numbers without an order are ordered by the numbers that stand for them: whichever token that gives, equal logits
+  // give the same.
   const HostTensor &temperature = operands[1], &topK = operands[2], &topP = operands[3], &seeds = operands[4],
                    &positions = operands[5], &wanted = operands[6];
   int64_t rows = operands[0].shape[0], vocabulary = operands[0].shape[1], room = results[2].shape[1];

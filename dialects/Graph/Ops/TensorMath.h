@@ -15,8 +15,8 @@
 
 namespace bowline::graph {
 
-/// Builds what layers decompose into: elementwise operations, reductions of rows, and repetitions along and across
-/// rows. A row is the last dimension.
+/// Builds the operations that layers decompose into: elementwise operations, reductions of rows, and repetitions along
+/// and across rows. A row is the last dimension.
 class TensorMath {
 public:
   TensorMath(mlir::OpBuilder &builder, mlir::Operation *op) : b(op->getLoc(), builder) {}

@@ -204,7 +204,7 @@ const Family &familyGpt2() {
                     {"scale_attn_by_inverse_layer_idx", {"false"}},
                     {"n_special", {"0"}}},
       .dropoutKeys = {"attn_pdrop", "embd_pdrop", "resid_pdrop"},
-      // Of the tokens that n_special counts, of which there are none.
+      // The key is about the tokens that n_special counts, of which there are none.
       .harmlessKeys = {"predict_special_tokens"},
       .read = read,
   };

@@ -20,7 +20,7 @@ static bool hasEpilogueElements(Value value) { return isComputedIn(graph::tensor
 
 namespace {
 
-/// The result of one matrix product, and what fits to it.
+/// The result of one matrix product, and the shapes that fit to it.
 struct TileShape {
   ArrayRef<int64_t> shape;
   int64_t rowDims; // the first ones; the others are columns
@@ -104,7 +104,7 @@ struct Slice {
 
   bool contains(Operation *op) const { return llvm::is_contained(operations, op); }
 
-  /// Whether nothing outside needs what is computed on the way to the result.
+  /// Whether no operation outside needs a value that is computed on the way to the result.
   bool isClosed() const {
     return llvm::all_of(operations, [&](Operation *op) {
       return op->getResult(0) == result || FusionGroups::isRepeated(op) || isReadInside(op->getResult(0));

@@ -1,4 +1,4 @@
-//===- LibraryEpilogue.cpp - What a library computes with a product
+//===- LibraryEpilogue.cpp - Epilogues that a library computes with a product
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -90,7 +90,7 @@ private:
       result.epilogue = result.bias ? "bias_gelu" : "gelu";
       return true;
     }
-    // Without a bias what GELU is applied to is the product, which other groups would read.
+    // Without a bias the operand of GELU is the product, which other groups would read.
     result.epilogue = "bias_gelu_kept";
     return keepsInput && result.bias && yields(gelu, x);
   }
@@ -197,7 +197,7 @@ static Value rounded(OpBuilder &builder, Location loc, Value bias, RankedTensorT
   return fusion.getResult(0);
 }
 
-/// `bias` as `op` repeats what it is made of.
+/// `bias` as `op` repeats the vector that it is made of.
 static Value repeatedBias(OpBuilder &builder, Operation &op, Value bias) {
   RankedTensorType type = graph::tensorType(op.getResult(0)).clone(graph::tensorType(bias).getElementType());
   return graph::BroadcastOp::create(builder, op.getLoc(), type, bias, graph::repeatedDims(&op));

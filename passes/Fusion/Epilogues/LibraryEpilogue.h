@@ -1,4 +1,4 @@
-//===- LibraryEpilogue.h - What a library computes with a product
+//===- LibraryEpilogue.h - Epilogues that a library computes with a product
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,10 +17,10 @@
 namespace bowline {
 
 /// A group of elementwise operations on a product that nothing else reads, all of which a library computes with it: a
-/// bias, GELU in its form with tanh, both, with what GELU is applied to as a second result, or the gradient of GELU.
+/// bias, GELU in its form with tanh, both, with the operand of GELU as a second result, or the gradient of GELU.
 class LibraryEpilogue {
 public:
-  /// None where the group is nothing of that, or the target does not compute it with this product. Without
+  /// None where the group is no such epilogue, or the target does not compute it with this product. Without
   /// `keepsInput` GELU has no second result.
   static std::optional<LibraryEpilogue> match(graph::FusionOp group, const ModuleTarget &target, bool keepsInput);
 
@@ -28,7 +28,7 @@ public:
   /// its type, which a group of its own rounds. The sum of product and bias is rounded once, and not in between.
   graph::FusionOp fuse();
 
-  /// As kernels/registry/product_epilogue.h has it.
+  /// The name of the epilogue in kernels/registry/product_epilogue.h.
   llvm::StringRef name() const { return epilogue; }
   /// Traffic that the product does without, in bytes.
   int64_t savedBytes() const;

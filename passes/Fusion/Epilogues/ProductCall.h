@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// What a call of a kernel of the registry says that computes a product and the epilogue of a library.
+/// A call of a registered kernel that computes a product and the epilogue of a library.
 struct ProductCall {
   llvm::StringRef kernel;
   mlir::DictionaryAttr config;
@@ -25,10 +25,10 @@ struct ProductCall {
   bool isComputedBy(const ModuleTarget &target) const;
 };
 
-/// Of `fusion`, which has an epilogue of a library.
+/// The call for `fusion`, which has an epilogue of a library.
 ProductCall productCallOf(graph::FusionOp fusion);
 
-/// Of `contraction`, which takes epilogues, with operands and results in the order of the kernel's arguments.
+/// The call for `contraction`, which takes epilogues, with operands and results in the order of kernel arguments.
 ProductCall productCallOf(graph::KernelModel contraction, llvm::StringRef epilogue, mlir::TypeRange operands,
                           mlir::TypeRange results);
 

@@ -1,4 +1,4 @@
-//===- ProductSum.cpp - Sums over what a product sums over
+//===- ProductSum.cpp - Sums over the dimensions that a product sums over
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// What is summed, before it was widened.
+/// The summed tensor, before it was widened.
 static Value summedBy(graph::ReduceOp sum) {
   auto widened = sum.getInput().getDefiningOp<arith::ExtFOp>();
   return widened ? widened.getIn() : sum.getInput();

@@ -1,4 +1,4 @@
-//===- ProductSum.h - Sums over what a product sums over
+//===- ProductSum.h - Sums over the dimensions that a product sums over
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ public:
   /// Replaces sum and contraction by one group with the epilogue, where the later of them stands.
   graph::FusionOp fuse();
 
-  /// As kernels/registry/product_epilogue.h has it.
+  /// The name of the epilogue in kernels/registry/product_epilogue.h.
   llvm::StringRef name() const { return epilogue; }
 
 private:

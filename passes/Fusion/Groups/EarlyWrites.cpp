@@ -54,7 +54,7 @@ private:
     }
   }
 
-  /// Whether `sum` computes what `write` stores and nothing else.
+  /// Whether `sum` computes the value that `write` stores and nothing else.
   static bool moves(Operation *sum, graph::WriteOp write) {
     return isa<graph::FusionOp>(sum) && sum->getNumResults() == 1 && sum->hasOneUse() &&
            *sum->user_begin() == write.getOperation();

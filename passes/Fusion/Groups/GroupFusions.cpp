@@ -33,7 +33,7 @@ public:
   explicit Outliner(const FusionGroups::Group &group)
       : operations(group.operations), members(group.operations.begin(), group.operations.end()) {}
 
-  /// Null where nobody uses what the group computes: then it is gone.
+  /// Null where no operation uses a result of the group: then the group is gone.
   graph::FusionOp outline() {
     Operation *last = operations.back();
     for (Operation *op : operations)
@@ -71,7 +71,7 @@ private:
   /// A repeated operation is read from inside unless it is the fusion's own result.
   static bool repeats(Operation *producer) { return producer && FusionGroups::isRepeated(producer); }
 
-  /// What the outputs are computed from, in block order.
+  /// The operations that the outputs are computed from, in block order.
   SmallVector<Operation *> neededMembers() {
     llvm::SetVector<Operation *> reached;
     for (Value output : outputs)
@@ -161,14 +161,14 @@ private:
     eraseUnusedRepeated(block);
   }
 
-  /// What is repeated and a contraction or a write reads has to be stored after all: where it is first read, because
+  /// A repeated operation that a contraction or a write reads has to be stored after all: at its first reader, because
   /// the group that computes its operand may stand behind it. Constants stay.
   void storeRemainingRepeated(Block &block) {
     SmallVector<Operation *> repeated;
     for (Operation &op : block)
       if (FusionGroups::isRepeated(&op) && !op.hasTrait<OpTrait::ConstantLike>())
         repeated.push_back(&op);
-    // Last first: what only another one reads becomes part of it.
+    // The last first: an operation that only another one reads becomes part of the reader.
     for (Operation *op : llvm::reverse(repeated)) {
       if (op->use_empty()) {
         op->erase();
@@ -182,7 +182,7 @@ private:
     eraseUnusedRepeated(block);
   }
 
-  /// What was repeated or seen otherwise for groups alone.
+  /// Erases operations that only groups used, which repeated them or saw them otherwise.
   static void eraseUnusedRepeated(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (op.use_empty() && (FusionGroups::isFusible(&op) || graph::isView(&op)))

@@ -1,4 +1,4 @@
-//===- MeasureTraffic.cpp - What every operation would move on its own
+//===- MeasureTraffic.cpp - Traffic of every operation on its own
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

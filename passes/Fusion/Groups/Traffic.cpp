@@ -18,7 +18,7 @@ int64_t bowline::bytesOfTensor(Value value) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-/// What is read for `value`: what it repeats, or nothing for a constant.
+/// The bytes that a reader of `value` loads: those that a repeated operation reads, and none for a constant.
 static int64_t bytesRead(Value value) {
   Operation *producer = value.getDefiningOp();
   if (!producer || !FusionGroups::isRepeated(producer))

@@ -17,11 +17,11 @@ namespace bowline {
 /// Module attribute of measure-traffic: bytes per entry, a dictionary of numbers.
 inline constexpr llvm::StringLiteral kUnfusedBytesAttr = "plan.unfused_bytes";
 
-/// Of a tensor of static shape; elements of less than a byte take one.
+/// The bytes of a tensor of static shape; elements of less than a byte take one.
 int64_t bytesOfTensor(mlir::Value value);
 
 /// Bytes of the operands and results of `op` as a kernel of its own: those of a repeated value are read once, where it
-/// comes from. Zero for what is no kernel: reads and writes of variables, reshapes, constants, broadcasts.
+/// comes from. Zero for operations without a kernel: reads and writes of variables, reshapes, constants, broadcasts.
 int64_t trafficOf(mlir::Operation *op);
 
 /// The sum over all operations of `block`.

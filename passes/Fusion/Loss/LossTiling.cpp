@@ -115,7 +115,7 @@ bool LossTiling::isPerPosition(Operation *op) {
   return llvm::all_of(op->getOperands(), hasPositions) && llvm::all_of(op->getResults(), hasPositions);
 }
 
-/// Finds what computes `logsumexp` from the loss, all of it per position and between the two.
+/// Finds the operations that compute `logsumexp` from the loss, all per position and between the two.
 bool LossTiling::matchStatistics(Value logsumexp) {
   llvm::SetVector<Operation *> found;
   SmallVector<Value> open{logsumexp};
@@ -326,7 +326,7 @@ void LossTiling::tile(int64_t tiles) {
     }
   }
 
-  // What reads them outside of the tiles gets the parts of all.
+  // Readers outside of the tiles get the joined parts of all tiles.
   llvm::SmallPtrSet<Operation *, 8> own(statistics.begin(), statistics.end());
   if (gradient)
     own.insert(gradient);

@@ -19,9 +19,9 @@ namespace bowline {
 
 /// `softmax_cross_entropy(hidden x weight, labels)`, and where the program has them, the gradient with respect to the
 /// logits and every product of it. Logits are the largest tensor of a language model: nothing but these operations
-/// needs them, and these can be done for some positions after the others. What hides classes that are padding, before
-/// the loss, is part of it. Where ranks divide the classes, what they
-/// combine between the loss and its gradient, a number per position, is part of it.
+/// needs them, and these can be done for some positions after the others. Operations that hide classes of padding
+/// before the loss are part of the pattern. Where ranks divide the classes, so are the operations that combine a number
+/// per position between the loss and its gradient.
 class LossTiling {
 public:
   /// The pattern around `loss`; none where something else reads the logits or their gradient, or where a value that
@@ -58,12 +58,12 @@ private:
   void moveConstants(mlir::Operation *reader);
 
   graph::DotGeneralOp logits;
-  /// What makes the loss's operand of the logits, each class in the same way at all positions; users first.
+  /// Operations that make the loss's operand of the logits, each class in the same way at all positions; users first.
   llvm::SetVector<mlir::Operation *> masks;
   graph::SoftmaxCrossEntropyOp loss;
   graph::SoftmaxCrossEntropyGradOp gradient;
   llvm::SmallVector<Product> products;
-  /// What makes the gradient's logsumexp of the loss's results, in order.
+  /// Operations that make the gradient's logsumexp of the loss's results, in order.
   llvm::SmallVector<mlir::Operation *> statistics;
   int64_t positionCount = 1;
 };

@@ -60,7 +60,7 @@ void Recomputation::apply(const Choice &choice) {
     forward.insert(ops[op].op);
   // Gathers move up on the way.
   for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
-    // Views of what is computed again are cloned with it: others may use them in the forward part.
+    // Views of recomputed values are cloned with them: others may use the originals in the forward part.
     if (forward.contains(op) || graph::isView(op))
       continue;
     OpBuilder builder(op);

@@ -55,7 +55,7 @@ private:
     return true;
   }
 
-  /// What a value of the body is outside of the group.
+  /// The value outside of the group for a value of the body.
   Value outside(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value))
       return group->getOperand(argument.getArgNumber());
@@ -92,7 +92,7 @@ private:
 std::vector<DetachedEpilogue> bowline::detachEpilogue(graph::FusionOp group) {
   std::vector<DetachedEpilogue> detached;
   Block &body = group.getBody().front();
-  // What a library computed has other bits than the same as generated code.
+  // Generated code would compute other bits than the library did.
   if (!group.getContraction() || group.getEpilogue())
     return detached;
   Detacher detacher(group);

@@ -15,8 +15,8 @@
 namespace bowline {
 
 /// One result of a group with a contraction, as a group of its own that is in no block: elementwise work on other
-/// results of the group and on its operands. It gives the same values, bit for bit: it does the same operations on what
-/// is stored.
+/// results of the group and on its operands. It gives the same values, bit for bit: it does the same operations on
+/// stored values.
 struct DetachedEpilogue {
   unsigned result; ///< result number of the group with the contraction
   mlir::OwningOpRef<graph::FusionOp> group;

@@ -1,4 +1,4 @@
-//===- Gathers.cpp - Parameters that are gathered again for what is computed again
+//===- Gathers.cpp - Parameters that recomputation gathers again
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -137,7 +137,7 @@ bool Recomputation::comesWithWhole(const OpInfo &info, function_ref<bool(int)> i
 }
 
 //===----------------------------------------------------------------------===//
-// What a choice costs
+// Costs of a choice
 //===----------------------------------------------------------------------===//
 
 /// The schedule with clones: positions of all uses, and bytes over time.
@@ -275,7 +275,7 @@ bool Recomputation::isCheap(const OpInfo &info) const {
 
 Recomputation::Choice Recomputation::keepShards() const {
   std::vector<bool> kept = keepAll().kept;
-  // By value: the shard that it was gathered from. Where a microbatch has several sequences, what is gathered is
+  // By value: the shard that it was gathered from. Where a microbatch has several sequences, the gathered value is
   // transposed.
   std::vector<int> shardOf(values.size(), -1);
   for (int op : forwardOps) {

@@ -24,15 +24,15 @@ namespace bowline {
 
 /// A block whose order is the order of execution, with a forward part, which computes a loss, and a backward part: all
 /// other operations, which may begin before the forward part ends. A forward value that the backward part uses is
-/// either kept or computed again from what is kept, by a clone of its operation right before its first backward use.
+/// either kept or computed again from kept values, by a clone of its operation right before its first backward use.
 /// Clones run the same kernels on the same values, so that results are the same bit for bit.
 ///
 /// Collectives are cloned too, except those that exchange tokens or cross stages of a pipeline. Of parameters that are
 /// gathered before they are used (ZeRO 3), the gather of the backward part moves in front of the first clone that needs
 /// them, and both share it; a parameter that only the forward part gathers is gathered once more for the clones.
 ///
-/// Of a group that works on the result of a contraction, what needs only stored values is computed again without the
-/// contraction (DetachedEpilogue.h).
+/// A result of a group that works on a contraction's result is computed again without the contraction where it needs
+/// only stored values (DetachedEpilogue.h).
 ///
 /// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
 class Recomputation {
@@ -41,7 +41,7 @@ public:
   Recomputation(mlir::Block &block, const llvm::DenseSet<mlir::Operation *> &forward,
                 const llvm::DenseSet<llvm::StringRef> &handedOn = {});
 
-  /// What is kept, and what follows from it. Bytes count values only: neither scratch nor computing in place.
+  /// The kept values, and the costs that follow. Bytes count values only: neither scratch nor computing in place.
   struct Choice {
     std::vector<bool> kept;    // by value
     int64_t peakBytes = 0;     // the most bytes of values alive at one time
@@ -56,27 +56,27 @@ public:
   /// Everything that the backward part uses is kept.
   Choice keepAll() const;
 
-  /// Of what the forward part gathers and the backward part uses, keeps the shards, and gathers again (Korthikanti et
-  /// al., 2022, section 4.2.2).
+  /// Keeps the shards of values that the forward part gathers and the backward part uses, and gathers them again
+  /// (Korthikanti et al., 2022, section 4.2.2).
   Choice keepShards() const;
 
-  /// Computes again what code generated for elementwise and row operations computes from values that are kept anyway,
-  /// where it is large, and gathers again as `keepShards`.
+  /// Computes again the large results that code generated for elementwise and row operations computes from values that
+  /// are kept anyway, and gathers again as `keepShards`.
   Choice selective() const;
 
-  /// Keeps only what is alive at some points of the forward part: those where little is alive, as between the layers of
-  /// a network. The distance of the points is the one with the lowest peak. After the last point all is kept that
-  /// `selective` keeps,
-  /// unless what is kept is there in several copies, for as many microbatches in flight: then the lowest sum of the
-  /// peak and the other copies decides.
+  /// Keeps only the values alive at some points of the forward part: those where little is alive, as
+  /// between the layers of a network. The distance of the points is the one with the lowest peak.
+  /// After the last point all is kept that `selective` keeps, unless the kept values exist in several
+  /// copies, for as many microbatches in flight: then the lowest sum of the peak and the other copies
+  /// decides.
   Choice full(int64_t copies = 1) const;
 
   /// Choices from none to as much as helps. Each computes more operations again than the one before, those first that
   /// free the most bytes at the peak for an operation of arithmetic (greedy).
   std::vector<Choice> increasing() const;
 
-  /// The choice of the lowest cost, among all of the above, whose peak is at most `bytes`, with what is kept there in
-  /// several copies; the one that needs the least if there is none.
+  /// The choice of the lowest cost, among all of the above, whose peak is at most `bytes`, with several copies of the
+  /// kept values; the one that needs the least if there is none.
   Choice atMost(int64_t bytes, int64_t copies = 1) const;
 
   /// Clones operations as `choice` says.
@@ -115,16 +115,16 @@ private:
     return info.toTheEnd || info.received || (info.isGathered && info.saved);
   }
   void findGathers();
-  /// The gather of the backward part, in front of what needs it.
+  /// The gather of the backward part, in front of its first user.
   mlir::Value gatherAgain(int value, mlir::OpBuilder &builder, llvm::function_ref<mlir::Value(mlir::Value)> rebuild);
   bool isCheap(const OpInfo &info) const;
   int64_t savedBytes() const;
   Simulation simulate(const std::vector<bool> &kept) const;
   Choice evaluate(std::vector<bool> kept) const;
   std::vector<int64_t> forwardLiveBytes() const;
-  /// `end`: what is kept behind the last point.
+  /// `end`: the values that are kept behind the last point.
   Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, const std::vector<bool> &end) const;
-  /// The peak, with what goes from the forward part to the backward part in several copies.
+  /// The peak, with several copies of the values that go from the forward part to the backward part.
   int64_t bytesOf(const Choice &choice, int64_t copies) const;
   double addedCost(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
 

@@ -93,8 +93,8 @@ private:
     return success();
   }
 
-  /// What the loss of this microbatch needs. What depends on an accumulator, as the sum over microbatches does, is no
-  /// part of it.
+  /// The operations that the loss of this microbatch needs, without those that depend on an accumulator, as the sum
+  /// over microbatches does.
   DenseSet<Operation *> forwardOperations(graph::FuncOp function) {
     Block &block = function.getBody().front();
     DenseSet<Value> accumulated;
@@ -196,7 +196,7 @@ private:
     return "whatever is computed again needs as much at the peak as it frees";
   }
 
-  /// \p copies of what is kept exist at one time; `auto` has \p bytes for values.
+  /// \p copies of the kept values exist at one time; `auto` has \p bytes for values.
   Recomputation::Choice choose(const Recomputation &recomputation, int64_t copies, int64_t bytes) {
     if (mode == "none")
       return recomputation.keepShards();

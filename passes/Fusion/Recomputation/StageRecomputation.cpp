@@ -58,7 +58,7 @@ void StageRecomputation::join() {
   for (graph::WriteOp write : unused) {
     auto state = symbols.lookup<graph::StateOp>(write.getVariable());
     auto uses = SymbolTable::getSymbolUses(state, symbols.getOp());
-    // Others may send what is in a stash.
+    // Other operations may send the value of a stash.
     if (!uses || !llvm::hasSingleElement(*uses)) {
       auto home = homes.find(write);
       int writer = home == homes.end() ? 0 : home->second;

@@ -140,8 +140,8 @@ private:
     // By name: as above.
     if (!slice || !slice.getInput().getDefiningOp<graph::DotGeneralOp>())
       return {};
-    // A slice of the program itself is treated alike if it leaves out what align() could have added, and no more: the
-    // loss of many additional classes costs more than the slice.
+    // A slice of the program itself is treated alike if it leaves out no more classes than align() could have added:
+    // the loss of many additional classes costs more than the slice.
     if (llvm::any_of(slice.getOffsets(), [](int64_t offset) { return offset != 0; }))
       return {};
     auto all = cast<RankedTensorType>(slice.getInput().getType()), own = cast<RankedTensorType>(slice.getType());

@@ -24,14 +24,14 @@ public:
   KernelDeclarations(mlir::ModuleOp module, ModuleTarget target, int64_t threads);
 
   /// The kernel of the registry that computes `model`, specialised on `config` (integers, integer lists, floats,
-  /// texts), for `user`, which is the model or holds it. It costs what the model says. `arguments` has no scratch; the
-  /// kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the registry has no such
-  /// kernel or refuses the signature.
+  /// texts), for `user`, which is the model or holds it. The model states the kernel's cost. `arguments` has no
+  /// scratch; the kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the
+  /// registry has no such kernel or refuses the signature.
   llvm::FailureOr<plan::KernelOp> registered(mlir::Operation *user, graph::KernelModel model,
                                              mlir::DictionaryAttr config, llvm::ArrayRef<plan::ArgumentAttr> arguments);
 
   /// A kernel of the registry whose first operands are those of the contraction in `fusion`, which EpilogueFusion made,
-  /// with generated code for what the fusion does after it.
+  /// with generated code for the operations of the fusion after it.
   llvm::FailureOr<plan::KernelOp> withEpilogue(graph::FusionOp fusion, llvm::StringRef name,
                                                mlir::DictionaryAttr config);
 
@@ -42,14 +42,14 @@ public:
   plan::KernelOp generated(graph::FusionOp fusion);
 
 private:
-  /// Of one launch: floating-point operations, and bytes read and written.
+  /// The cost of one launch: floating-point operations, and bytes read and written.
   struct Cost {
     double flops, bytes;
   };
 
-  /// What `fusion` looks like, without names and places.
+  /// The content of `fusion`, without names and places.
   static std::string contentOf(graph::FusionOp fusion);
-  /// Sets what a kernel of the registry has besides its epilogue.
+  /// Sets the properties that a kernel of the registry has besides its epilogue.
   llvm::LogicalResult describe(plan::KernelOp kernel, mlir::Operation *user, llvm::StringRef name,
                                mlir::DictionaryAttr config, llvm::ArrayRef<plan::ArgumentAttr> arguments,
                                const Cost &cost);

@@ -1,4 +1,4 @@
-//===- LimitRows.cpp - Leave out rows that nobody reads
+//===- LimitRows.cpp - Leave out rows that no operation reads
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ public:
   using LimitRowsBase::LimitRowsBase;
 
   void runOnProgram() override {
-    // Last first: what a fusion leaves out, those before it may leave out too.
+    // The last first: operations before a fusion may leave out the rows that the fusion leaves out, too.
     for (auto function : getOperation().getOps<graph::FuncOp>())
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front()))) {
         if (auto fusion = dyn_cast<graph::FusionOp>(op))

@@ -63,8 +63,8 @@ private:
     return model && op->hasTrait<OpTrait::ConstantLike>() && model.hasKernel();
   }
 
-  /// Filling each place is cheaper than filling one and copying it. Counts of rows stay one value: who uses rows of
-  /// somebody else leaves the same ones out because both have the same count.
+  /// Filling each place is cheaper than filling one and copying it. Counts of rows stay one value: a kernel that reads
+  /// rows of another one leaves the same rows out because both have the same count.
   void repeatConstants(graph::FuncOp function) {
     for (auto constant : llvm::to_vector(function.getBody().front().getOps<arith::ConstantOp>())) {
       if (!isWritten(constant))
@@ -90,7 +90,7 @@ private:
   LogicalResult select(Operation *op, KernelDeclarations &kernels) {
     if (graph::isView(op) || isa<graph::ReadOp, graph::WriteOp, graph::ReturnOp>(op) ||
         isa<dist::DistDialect, stage::StageDialect>(op->getDialect()))
-      return success(); // what is no computation
+      return success(); // the operation computes nothing
     if (op->hasTrait<OpTrait::ConstantLike>() && !isWritten(op))
       return success();
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {

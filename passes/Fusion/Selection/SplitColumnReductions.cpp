@@ -37,14 +37,14 @@ public:
   }
 
 private:
-  /// A sum over all dimensions but the last, as the gradient of what was repeated along rows is.
+  /// A sum over all dimensions but the last, such as the gradient of a value that was repeated along rows.
   static bool isColumnSum(graph::ReduceOp reduce) {
     RankedTensorType type = reduce.getInput().getType();
     return reduce.getKind() == graph::ReduceKind::Sum && type.getRank() > 1 && isa<FloatType>(type.getElementType()) &&
            llvm::equal(reduce.getDims(), llvm::seq<int64_t>(0, type.getRank() - 1));
   }
 
-  /// Blocks of rows, and the rows of each; what is left of the rows is fewer than there are blocks.
+  /// Blocks of rows, and the rows of each; the rest of the rows is fewer than there are blocks.
   struct Blocks {
     int64_t count, rows;
   };

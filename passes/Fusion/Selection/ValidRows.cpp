@@ -1,4 +1,4 @@
-//===- ValidRows.cpp - Which rows nobody reads
+//===- ValidRows.cpp - Rows that no operation reads
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,7 @@ static LogicalResult markOperands(Operation *op, DenseSet<Value> &byRow, DenseSe
   if (rule.factors[*row].kind != FactorRule::Kind::Parallel)
     return failure();
   for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
-    // What has the rows elsewhere, as its columns, is asked for whole.
+    // The operation needs all of an operand that has the rows in another dimension, such as its columns.
     bool hasRows = !factors.empty() && factors.front().size() == 1 && factors.front().front() == *row;
     (hasRows ? byRow : whole).insert(operand);
   }
@@ -113,7 +113,7 @@ void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t
   for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
     rows.push_back(fusion.getInputs().size() + output);
   fusion.setValidRows(ArrayRef<int64_t>(rows));
-  // What makes zeros of these rows has nothing to do.
+  // Operations that set these rows to zero have nothing to do.
   for (Operation &op : llvm::make_early_inc_range(body))
     if (graph::countOfZeroedRows(&op) == body.getArgument(number)) {
       op.replaceAllUsesWith(op.getOperands().take_front(1));

@@ -1,4 +1,4 @@
-//===- ValidRows.h - Which rows nobody reads
+//===- ValidRows.h - Rows that no operation reads
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,8 +18,8 @@ namespace bowline {
 std::optional<llvm::SmallVector<int64_t>> findRowInputs(graph::FusionOp fusion);
 
 /// The count behind which no user of the operation's results reads rows; null where there is none, or it is not there
-/// yet where the operation stands. Users are those that know a count: what the kernels' registry says, and fusions that
-/// leave rows out already.
+/// yet where the operation stands. Users are those that know a count: kernels for which the registry has one, and
+/// fusions that leave rows out already.
 mlir::Value findRowCount(mlir::Operation *op);
 
 /// Whether the operand is the count behind which the operation of its use leaves rows out.
@@ -28,8 +28,8 @@ bool isRowCount(mlir::OpOperand &use);
 /// Makes the fusion leave out the rows behind `count`, and ask for no rows of `rowInputs` behind it.
 void leaveRowsOut(graph::FusionOp fusion, mlir::Value count, llvm::ArrayRef<int64_t> rowInputs);
 
-/// The count behind which the kernel of the operation may leave rows out, in its form that does so, and what is
-/// computed stays the same: nobody reads rows of the result, or what is added up is zeros there. Null where there is
+/// The count behind which the kernel of the operation may leave rows out, in its form that does so, without a
+/// change of results: no operation reads rows of the result, or the added rows are zeros there. Null where there is
 /// none.
 mlir::Value findKernelRowCount(graph::KernelModel op);
 

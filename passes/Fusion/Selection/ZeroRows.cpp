@@ -77,7 +77,7 @@ private:
     if (!fusion)
       return countOfKernel(result.getOwner()) == count;
     if (fusion.getValidRows())
-      return false; // what is left out is no zero
+      return false; // the rows left out are no zeros
     Block &body = fusion.getBody().front();
     DenseSet<Value> zeros;
     for (auto [argument, input] : llvm::zip_equal(body.getArguments(), fusion.getInputs()))

@@ -37,7 +37,7 @@ Attribute CollectiveBuckets::keyOf(Operation *op) {
   std::optional<dist::CollectiveKind> kind = kindOf(op);
   if (!kind || stage::isBetweenStages(op))
     return {};
-  // All attributes but those that say what a single one is for.
+  // All attributes but those that give the reason of a single one.
   NamedAttrList attributes(op->getAttrs());
   attributes.erase("why");
   attributes.set("is", dist::CollectiveKindAttr::get(op->getContext(), *kind));
@@ -141,12 +141,12 @@ bool CollectiveBuckets::isDependent(Operation *op) const {
     uses |=
         llvm::any_of(inner->getOperands(), [&](Value operand) { return involved.contains(operand.getDefiningOp()); });
   });
-  // What reads or writes a variable keeps its place among those that do and move.
+  // A read or write of a variable keeps its place among the moving operations that access the variable.
   if (auto access = dyn_cast<graph::ReadOp>(op))
     uses |= written.contains(access.getVariableAttr());
   if (auto access = dyn_cast<graph::WriteOp>(op))
     uses |= written.contains(access.getVariableAttr()) || read.contains(access.getVariableAttr());
-  // What goes between stages keeps its order, which that of other ranks fits.
+  // A transfer between stages keeps its order, which fits the order of other ranks.
   return uses || (linksMove && stage::isBetweenStages(op));
 }
 
@@ -179,7 +179,7 @@ void CollectiveBuckets::close() {
       types.push_back(member->getResult(0).getType());
       locations.push_back(member->getLoc());
     }
-    // The largest one says what it is for, and where.
+    // The largest one gives the reason and the location.
     auto largest =
         llvm::max_element(members, [](Operation *a, Operation *b) { return bytesOfResult(a) < bytesOfResult(b); });
     std::rotate(locations.begin(), locations.begin() + (largest - members.begin()), locations.end());

@@ -25,9 +25,9 @@ namespace bowline {
 /// the stages stay as they are, as they have to fit the order of the other stages' programs. A bucket stands where its
 /// last member stood; operations that depend on earlier members move behind it.
 ///
-/// A bucket of gathers of parameters (`dist.prefetch`) stands where its first member stood, and what the others gather
-/// is computed in front of it. If what uses the first one moved behind the last one instead, it would let the gathers
-/// of other buckets, with the parameters of all layers between these, be alive at one time.
+/// A bucket of gathers of parameters (`dist.prefetch`) stands where its first member stood, and the operands of the
+/// others are computed in front of it. If the users of the first one moved behind the last one instead, the gathers of
+/// other buckets, with the parameters of all layers between these, would be alive at one time.
 class CollectiveBuckets {
 public:
   explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}

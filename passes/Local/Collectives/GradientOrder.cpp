@@ -30,7 +30,7 @@ void GradientOrder::learn(Block &block) {
     Operation *value = write ? write.getValue().getDefiningOp() : nullptr;
     if (!value)
       continue;
-    // The addition to what is there stands where it was convenient; what it adds says when.
+    // The place of an accumulation is arbitrary; the place of the added value says when the gradient is known.
     int64_t last = -1;
     bool accumulates = false;
     for (Value operand : value->getOperands()) {
@@ -44,7 +44,7 @@ void GradientOrder::learn(Block &block) {
   }
 }
 
-/// The operations from a read to what `collective` exchanges, that and `collective` too; empty where there are others.
+/// The operations from a read to the operand of `collective`, and `collective` too; empty where there are others.
 static SmallVector<Operation *> chainTo(Operation *collective) {
   SmallVector<Operation *> chain = {collective};
   while (!isa<graph::ReadOp>(chain.back())) {

@@ -102,7 +102,7 @@ void ScalarSums::rewrite(Operation *root) {
   }
   root->replaceAllUsesWith(ValueRange{parts.front().value});
   root->erase();
-  // Users come after what they use: erase in the order in which nothing is used any more.
+  // Users come after their operands: erase in the order in which nothing is used any more.
   for (bool changed = true; changed;) {
     changed = false;
     old.remove_if([&](Operation *op) {

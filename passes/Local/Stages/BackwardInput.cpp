@@ -1,4 +1,4 @@
-//===- BackwardInput.cpp - What of a backward pass the stage before waits for
+//===- BackwardInput.cpp - The part of a backward pass that the stage before waits for
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,7 +45,7 @@ static llvm::DenseSet<Operation *> findProducts(Block &block, int64_t stage, con
 llvm::DenseSet<Operation *> bowline::findBackwardInput(graph::FuncOp function, int64_t stage) {
   llvm::DenseSet<Operation *> input;
   Block &block = function.getBody().front();
-  // The walk goes from the last operation to the first, so that users are known before what they use.
+  // The walk goes from the last operation to the first, so that users are known before their operands.
   for (Operation &op : llvm::reverse(block)) {
     if (!isOfStage(&op, stage))
       continue;

@@ -1,4 +1,4 @@
-//===- BackwardInput.h - What of a backward pass the stage before waits for
+//===- BackwardInput.h - The part of a backward pass that the stage before waits for
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MicrobatchFragments.cpp - What a rank of a pipeline runs per microbatch
+//===- MicrobatchFragments.cpp - Functions that a rank of a pipeline runs per microbatch
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -154,7 +154,7 @@ MicrobatchFragments::Fragment *MicrobatchFragments::homeOf(Value value) {
 
 static bool isComputation(StepKind kind) { return kind <= StepKind::BackwardWeight; }
 
-/// What costs no more memory to make again than to keep, and no time worth mentioning.
+/// Whether making a result again costs no more memory than keeping it, and no time worth mentioning.
 static bool isRepeated(Operation *op) { return op && graph::repeatCostOf(op) != graph::RepeatCost::Full; }
 
 //===----------------------------------------------------------------------===//
@@ -206,7 +206,7 @@ void MicrobatchFragments::compute() {
     if (stage < 0 || floats(&op) || isa<stage::TransferOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
       continue;
     Fragment *home = fragment(stage, computationOf(&op, stage));
-    // What another operation needed first is there already.
+    // The operation is there already if another operation needed it first.
     if (op.getNumResults() == 0 || !home->function->lookup(op.getResult(0)))
       emit(&op, home);
   }

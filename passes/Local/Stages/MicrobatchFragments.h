@@ -1,4 +1,4 @@
-//===- MicrobatchFragments.h - What a rank of a pipeline runs per microbatch
+//===- MicrobatchFragments.h - Functions that a rank of a pipeline runs per microbatch
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -42,10 +42,10 @@ std::string nameOfFragment(FragmentKey key);
 /// nothing is sent.
 ///
 /// Operations that are in both phases or belong to no stage are computed again rather than kept, and so are, in a
-/// backward pass, reshapes, broadcasts, widenings and activations of what is kept. A write of a value that belongs to
-/// no stage is in the rank's first stage, so that it runs once per microbatch. What is sent was written by the
-/// computation of its own step; what is received and only passed on is copied there. So slots live as
-/// PipelineTimeline.h says.
+/// backward pass, reshapes, broadcasts, widenings and activations of kept values. A write of a value that belongs to no
+/// stage is in the rank's first stage, so that it runs once per microbatch. The computation of a send's own step wrote
+/// the sent value; a value that is received and only passed on is copied there. So slots live as PipelineTimeline.h
+/// says.
 class MicrobatchFragments {
 public:
   /// \p function is labelled and checked. \p symbols is that of the rank's module.

@@ -1,4 +1,4 @@
-//===- RankFunction.cpp - A rank's part of what runs once
+//===- RankFunction.cpp - A rank's part of a function that runs once
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

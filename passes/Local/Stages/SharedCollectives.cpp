@@ -149,7 +149,7 @@ graph::FuncOp SharedCollectives::gatherBefore(graph::FuncOp function) {
   return before;
 }
 
-/// The sum of \p scattered and of what its accumulator has, where it is for that alone.
+/// The sum of \p scattered and of its accumulator's value, where it is for that alone.
 static graph::WriteOp accumulates(dist::ReduceScatterOp scattered, SymbolTable &symbols) {
   if (!scattered.getResult().hasOneUse())
     return {};

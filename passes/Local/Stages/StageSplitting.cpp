@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// What ranks divide among each other; the rest of a module is for all.
+/// Operations that ranks divide among each other; the rest of a module is for all.
 static bool isDivided(Operation *op) { return isa<graph::FuncOp, graph::EntryOp, graph::Variable>(op); }
 
 LogicalResult StageSplitting::run() {

@@ -20,10 +20,10 @@ namespace bowline {
 ///
 /// The function that runs per microbatch becomes fragments (MicrobatchFragments.h). The entry's timeline calls them in
 /// the order of the strategy's schedule, which is 1f1b if it has none. All other functions stay, and each rank has its
-/// part of them (RankFunction.h). Every rank keeps what belongs to no stage, such as the step, and has all results.
+/// part of them (RankFunction.h). Every rank keeps values without a stage, such as the step, and has all results.
 class StageSplitting {
 public:
-  /// \p module is that of one rank, labelled. `strategy` is what `lines` say, and outlives the splitting.
+  /// \p module is that of one rank, labelled. `strategy` has the choices of `lines`, and outlives the splitting.
   StageSplitting(mlir::ModuleOp module, const Strategy &strategy, dist::StrategyOp lines)
       : module(module), symbols(module), strategy(strategy), lines(lines) {}
 

@@ -1,4 +1,4 @@
-//===- Localization.cpp - From global tensors to what each rank holds
+//===- Localization.cpp - From global tensors to the part that each rank holds
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -83,7 +83,7 @@ void Localization::localizeVariable(graph::Variable variable) {
   auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
   RankedTensorType global = variable.getTensorType();
   variable.setTensorType(localType(global, sharding));
-  // What was viewed or padded says itself what it was.
+  // A variable that was viewed or padded has its global shape in an attribute.
   Attribute shape = variable->getAttr(DistDialect::kViewAttr);
   if (!variable->hasAttr(DistDialect::kGlobalShapeAttr))
     variable->setAttr(DistDialect::kGlobalShapeAttr,
@@ -143,8 +143,8 @@ static Value movedBetweenRanks(Operation *op) {
   return moves ? op->getOperand(0) : Value();
 }
 
-/// Row numbers of a table that ranks divide are computed with, and nobody sees any more that callers keep them in
-/// range: then the operation says so itself, as its kernel does.
+/// The program computes with row numbers of a table that ranks divide, so that no later pass sees that callers keep
+/// them in range: then the operation says so itself, as its kernel does.
 void Localization::markInRange(Operation *op) {
   auto model = dyn_cast<graph::KernelModel>(op);
   const kernels::DataCheck *check = model ? kernels::FindDataCheck(std::string_view(model.kernelName())) : nullptr;

@@ -1,4 +1,4 @@
-//===- Localization.h - From global tensors to what each rank holds
+//===- Localization.h - From global tensors to the part that each rank holds
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 namespace bowline {
 
 /// Rewrites a module whose values all have a sharding into the program of one rank: local types, and collectives in the
-/// place of reshards. All ranks run the same program; what differs between them follows from `dist.coordinate`.
+/// place of reshards. All ranks run the same program; their differences follow from `dist.coordinate`.
 ///
 /// Variables and arguments keep their `dist.sharding` and get `dist.global_shape`: code that feeds and saves them needs
 /// both.

@@ -1,4 +1,4 @@
-//===- RankContext.cpp - What operations learn about the rank that computes a part of them
+//===- RankContext.cpp - Answers to operations about the rank that computes a part of them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RankContext.h - What operations learn about the rank that computes a part of them
+//===- RankContext.h - Answers to operations about the rank that computes a part of them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,8 +16,8 @@
 
 namespace bowline {
 
-/// Answers what operations of the graph dialect ask when they become local, in terms of a mesh: places are coordinates,
-/// and values of several ranks are combined by an all-reduce.
+/// Answers the questions of graph operations that become local, in terms of a mesh: places are coordinates, and values
+/// of several ranks are combined by an all-reduce.
 class RankContext final : public graph::LocalContext {
 public:
   using ShardingOf = std::function<dist::ShardingAttr(mlir::Value)>;

@@ -260,7 +260,7 @@ void FunctionSharding::rewriteWrite(graph::WriteOp write) {
 }
 
 namespace {
-/// What is behind the last element of the shards that an elementwise operation reads: zeros, or nothing that is known.
+/// The padding behind the last element of shards that an elementwise operation reads: zeros, or unknown values.
 class ZeroContext final : public graph::PaddingContext {
 public:
   ZeroContext(Operation *op, const llvm::DenseSet<Value> &zeroPadded) : op(op), zeroPadded(zeroPadded) {}

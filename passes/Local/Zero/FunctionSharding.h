@@ -29,8 +29,8 @@ struct ShardedVariable {
 
 /// Rewrites one function on local tensors for variables that become flat shards:
 ///
-///   * What is computed elementwise from shards is computed on shards, and so is what such operations need beside them,
-///     if all ranks have it equal: constants, scalars, slices of whole variables.
+///   * Elementwise operations on shards compute shards, and so do the operations that compute their other operands, if
+///     all ranks have these equal: constants, scalars, slices of whole variables.
 ///   * The all-reduce that completes a gradient becomes a reduce-scatter; along its other axes shards are all-reduced.
 ///   * So is what goes to another stage of a pipeline.
 ///   * A sum of all elements is taken over the shard, then over the ranks.

@@ -1,4 +1,4 @@
-//===- RoundedCopies.cpp - What is computed with rounded parameters reads rounded copies
+//===- RoundedCopies.cpp - Rounded copies of parameters, for readers that round them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -49,8 +49,8 @@ bool RoundedCopies::isTrained(graph::ParamOp param) {
   });
 }
 
-/// The type to which everything but the update rounds the elements; null where something needs more of them, or nothing
-/// any.
+/// The type to which everything but the update rounds the elements; null where an operation needs more bits of them, or
+/// no operation needs any.
 Type RoundedCopies::roundedTypeOf(graph::ParamOp param) {
   const Uses &own = uses[param.getSymNameAttr()];
   Type element;
@@ -114,7 +114,7 @@ void RoundedCopies::readInstead(graph::ParamOp param, graph::ParamOp copy) {
   }
 }
 
-/// \p value in elements of \p element; what comes from another stage is rounded before it is sent.
+/// \p value in elements of \p element; a value of another stage is rounded before it is sent.
 Value RoundedCopies::rounded(Value value, Type element) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);

@@ -1,4 +1,4 @@
-//===- RoundedCopies.h - What is computed with rounded parameters reads rounded copies
+//===- RoundedCopies.h - Rounded copies of parameters, for readers that round them
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,7 @@ namespace bowline {
 /// everything else rounds it to that type first. The copy is a mirror (`mirror_of`), which is written together with the
 /// parameter and read in its place. The wide values may then be divided among ranks without ever being gathered.
 ///
-/// A mirror in another stage that is only read rounded gets that type itself, and so does what is sent to it.
+/// A mirror in another stage that is only read rounded gets that type itself, and so does the value that is sent to it.
 class RoundedCopies {
 public:
   RoundedCopies(mlir::ModuleOp module, mlir::SymbolTable &symbols);

@@ -1,4 +1,4 @@
-//===- Volumes.h - What a rank keeps and what it sends
+//===- Volumes.h - Bytes that a rank keeps and sends
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -21,7 +21,7 @@ static bool isGradient(graph::StateOp state) {
   return state.isAccumulator() && state.getOf() && state.getTensorType().getRank() > 0;
 }
 
-/// What the optimizer keeps for a parameter beside its value.
+/// A state that the optimizer keeps for a parameter beside its value.
 static bool isMoment(graph::StateOp state) { return state.isPersistent() && state.getOf(); }
 
 LogicalResult ZeroSharding::run() {
@@ -30,7 +30,7 @@ LogicalResult ZeroSharding::run() {
   if (failed(checkAxis()))
     return failure();
   chooseVariables();
-  // Functions are read while the attributes of variables still say what they were.
+  // Functions are read while the attributes of variables still describe the variables before ZeRO.
   for (auto function : module.getOps<graph::FuncOp>())
     if (failed(FunctionSharding(function, shards, symbols, variables, prefetch).run()))
       return failure();

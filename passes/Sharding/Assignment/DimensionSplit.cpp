@@ -38,7 +38,7 @@ void DimensionSplit::run() {
   if (requests.empty())
     return;
   findObstacles();
-  // What classes say refers to the types of before: all that changes is found first.
+  // Classes refer to the types before the split: collect all rewrites first.
   std::vector<Rewrite> rewrites;
   for (auto function : module.getOps<graph::FuncOp>())
     for (Operation &op : function.getBody().front())
@@ -49,7 +49,7 @@ void DimensionSplit::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// What can be split
+// Dimensions that can be split
 //===----------------------------------------------------------------------===//
 
 void DimensionSplit::findObstacles() {
@@ -86,7 +86,7 @@ bool DimensionSplit::canSplit(Operation *op, Class wanted, const DimSplit &reque
 // Dimensions before and after
 //===----------------------------------------------------------------------===//
 
-/// What becomes of the dimensions of an operation; `splitOf` says what becomes of a class.
+/// The splits of an operation's dimensions; `splitOf` gives the split of a class.
 DimensionSplit::Rewrite DimensionSplit::rewriteOf(Operation *op, llvm::function_ref<DimSplit(Class)> splitOf) {
   Rewrite rewrite{op, {}, {}};
   auto splitsOf = [&](auto &tensor, Type type) {

@@ -26,7 +26,7 @@ OpenPatterns::OpenPatterns(ModuleOp module) {
     auto glob = llvm::GlobPattern::create(line.getPattern(), dist::kMaxPatternWords);
     Line &own = lines.emplace_back(Line{line, {}});
     for (auto param : module.getOps<graph::ParamOp>())
-      // Of several matching lines a later one with another sharding decided.
+      // Where several lines match, a later one with another sharding decided.
       if (!param.isMirror() && shardingOf(param) == line.getSharding() && StrategyApplication::matches(*glob, param))
         own.params.push_back(param);
   }

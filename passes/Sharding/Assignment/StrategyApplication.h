@@ -17,9 +17,9 @@
 
 namespace bowline {
 
-/// Puts what a strategy says about shardings into a module: its mesh, `dist.sharding` on every parameter and on every
-/// argument that has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of
-/// embeddings, from which the residual stream gets it. Propagation does the rest.
+/// Puts a strategy's shardings into a module: its mesh, `dist.sharding` on every parameter and on every argument that
+/// has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of embeddings, from
+/// which the residual stream gets it. Propagation does the rest.
 class StrategyApplication {
 public:
   StrategyApplication(mlir::ModuleOp module, const Strategy &strategy) : module(module), strategy(strategy) {}

@@ -1,4 +1,4 @@
-//===- NeutralPadding.cpp - What padding holds, and where it must hold something else
+//===- NeutralPadding.cpp - Contents of padding, and places where padding must hold another value
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -73,7 +73,7 @@ LogicalResult Padding::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// What must grow, and whether it can
+// Dimensions that must grow, and whether they can
 //===----------------------------------------------------------------------===//
 
 void Padding::collect() {
@@ -189,7 +189,7 @@ void Padding::grow() {
 }
 
 void Padding::growValues(graph::FuncOp function) {
-  // What classes say refers to the types of before: all new ones are found first.
+  // Classes refer to the types before the growth: find all new types first.
   SmallVector<std::pair<Value, RankedTensorType>> values;
   SmallVector<std::pair<OpOperand *, RankedTensorType>> constants;
   NeutralPadding::OldShapes oldShapes;

@@ -36,7 +36,7 @@ public:
   /// Whether a variable has a dimension that its axes do not divide.
   static bool isNeeded(mlir::ModuleOp module, dist::MeshOp mesh);
 
-  /// Fails with a diagnostic at a variable that grew with others of its class beyond what its own axes need, which no
+  /// Fails with a diagnostic at a variable that grew with others of its class beyond the need of its own axes, which no
   /// plan can say: there the zeros of a shard follow from the axes of its own layout.
   static llvm::LogicalResult verifyShards(mlir::ModuleOp module, dist::MeshOp mesh);
 
@@ -52,7 +52,7 @@ private:
   /// The size to which a class of dimensions must grow, and the dimension of a variable that asks for it.
   struct Growth {
     int64_t to;
-    int64_t multiple; ///< what all tensors that have the dimension need it to be a multiple of
+    int64_t multiple; ///< all tensors that have the dimension need a size that this divides
     mlir::Operation *variable;
     int64_t dim;
   };

@@ -31,8 +31,8 @@ static std::string withoutNumbers(StringRef text) {
   return result;
 }
 
-/// The reason why `user` cannot take a value that is sharded along `axis`: what has the axis elsewhere in it, if
-/// anything.
+/// The reason why `user` cannot take a value that is sharded along `axis`: the tensor that has the axis elsewhere in
+/// it, if any.
 std::string ReplicationWarnings::whoNeeds(Operation *user, StringAttr axis) {
   std::string name = user->getName().getStringRef().str();
   if (std::optional<graph::FactorRule> rule = factorRuleOf(user)) {

@@ -15,8 +15,8 @@
 namespace bowline {
 
 /// Warns where choices that contradict each other make ranks gather a large tensor that was sharded. A warning names
-/// the tensor, what sharded it, and what needs the axis elsewhere or the dimension whole; there is one for each pair of
-/// these. Sequence parallelism gathers what projections read on purpose, which is no contradiction.
+/// the tensor, the cause of its sharding, and the operation that needs the axis elsewhere or the dimension whole, once
+/// per pair. Sequence parallelism gathers operands of projections on purpose, which is no contradiction.
 class ReplicationWarnings {
 public:
   /// A tensor is large if it has at least \p largeBytes on each rank after the gather.

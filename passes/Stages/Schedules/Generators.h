@@ -18,7 +18,7 @@ namespace bowline {
 // Pure functions from (ranks P, microbatches M, chunks per rank V) to the order of actions. Bubbles and numbers of
 // activations in flight are in PublishedFigures.h.
 //
-// All need 1 <= P, 1 <= M, 1 <= V < 65536 and P * V * M <= kMaxScheduledForwards. What one needs beyond that is said
+// All need 1 <= P, 1 <= M, 1 <= V < 65536 and P * V * M <= kMaxScheduledForwards. Further needs of a schedule are said
 // below; InvalidArgument names the nearest M that fits.
 
 /// All forwards, then all backwards. Huang et al. 2019, "GPipe", arXiv:1811.06965, section 2.3.
@@ -57,7 +57,7 @@ absl::StatusOr<Schedule> makeDualPipeV(int ranks, int microbatches);
 /// InvalidArgument unless the sizes are positive and the schedule not too large.
 absl::Status verifyScheduleSize(int ranks, int microbatches, int chunks);
 
-// The conditions of schedules that have more than that. Their messages say what is wrong, and advise nothing.
+// The conditions of schedules that have more than that. Their messages name the fault, and advise nothing.
 absl::Status verifyInterleaved(int ranks, int microbatches, int chunks);
 absl::Status verifyZbV(int ranks, int microbatches);
 absl::Status verifyDualPipeV(int ranks, int microbatches);

@@ -1,4 +1,4 @@
-//===- PipelineTimeline.cpp - What each rank of a pipeline issues, transfers included
+//===- PipelineTimeline.cpp - Steps that each rank of a pipeline issues, transfers included
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -47,8 +47,8 @@ namespace {
 struct Transfer {
   bool gradient = false;
   int fromStage = 0, toStage = 0, microbatch = 0, channel = kNoChannel;
-  /// The first actions of the two ranks' schedules before which it is issued: the one after that which makes what is
-  /// sent, and one that is so many before the one that needs it.
+  /// The first actions of the two ranks' schedules before which it is issued: the one after that which makes the sent
+  /// value, and one that is so many before the one that needs it.
   size_t sendBefore = 0, receiveBefore = 0;
   int64_t time = 0;
 };
@@ -106,10 +106,10 @@ void TimelineBuilder::addTransfer(bool gradient, int from, int to, int microbatc
 // forward; one made for free transfers costs up to 26 %.
 static constexpr int64_t kUnitTicks = 8, kTransferTicks = 4;
 
-/// Runs the schedule. There a transfer takes place when what it sends is made and both ranks may issue it, which is
+/// Runs the schedule. There a transfer takes place when the sent value is made and both ranks may issue it, which is
 /// before it is needed: the order of these times suits all ranks.
 absl::Status TimelineBuilder::orderTransfers() {
-  Schedule serial = schedule; // what may overlap is issued one after the other
+  Schedule serial = schedule; // actions that may overlap are issued one after the other
   std::vector<std::vector<int64_t>> starts, ends;
   for (std::vector<Action> &actions : serial.ranks) {
     for (Action &action : actions)

@@ -1,4 +1,4 @@
-//===- PipelineTimeline.h - What each rank of a pipeline issues, transfers included
+//===- PipelineTimeline.h - Steps that each rank of a pipeline issues, transfers included
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,9 +20,9 @@
 namespace bowline {
 
 // How a timeline is executed. One thread per rank issues the rank's steps in their order. A computation runs where it
-// is issued, and the next step is issued after it. A transfer is handed to the queue of its channel and runs beside
-// what follows; a queue works in order. A send is a rendezvous: it ends when the receive of the other rank has run, and
-// nothing is buffered between them. A computation waits for:
+// is issued, and the next step is issued after it. A transfer is handed to the queue of its channel and runs beside the
+// steps that follow; a queue works in order. A send is a rendezvous: it ends when the receive of the other rank has
+// run, and nothing is buffered between them. A computation waits for:
 //   - the receive of its own stage and microbatch, where the neighbouring stage is on another rank: F for
 //     ReceiveActivation, B and I for ReceiveGradient;
 //   - the slot that it writes for a send: the send that had slot m % slots before microbatch m must have ended before F
@@ -30,20 +30,20 @@ namespace bowline {
 // Receives need not wait for their slots: when one is issued, the computation that used the slot last has ended. Steps
 // of training follow each other when all transfers of the step have ended.
 //
-// All ranks issue their transfers in one order: that in which they take place in a run of the schedule.
-// So ranks never wait for each other in a circle, even where a device starts transfers in the order of their issue and
-// where a computation holds up all that is issued after it (checker/DeadlockCheck.h has the argument). Receives
-// that are issued ahead of their order would: of two neighbours in 1F1B, each would receive before it sends.
+// All ranks issue their transfers in one order: that in which they take place in a run of the schedule. Therefore ranks
+// never wait for each other in a circle, even where a device starts transfers in the order of their issue and where a
+// computation holds up all commands issued after it (checker/DeadlockCheck.h has the argument). Receives that are
+// issued ahead of their order would: of two neighbours in 1F1B, each would receive before it sends.
 
 enum class StepKind : uint8_t {
   Forward,
   Backward,
   BackwardInput,
   BackwardWeight,
-  SendActivation,    // what F of the stage made, to the stage after it
-  ReceiveActivation, // what F of the stage needs, from the stage before it
-  SendGradient,      // what B or I of the stage made, to the stage before it
-  ReceiveGradient,   // what B or I of the stage needs, from the stage after it
+  SendActivation,    // the result of the stage's F, to the stage after it
+  ReceiveActivation, // the input of the stage's F, from the stage before it
+  SendGradient,      // the result of the stage's B or I, to the stage before it
+  ReceiveGradient,   // the input of the stage's B or I, from the stage after it
 };
 
 constexpr int kNoChannel = -1;
@@ -82,23 +82,23 @@ struct PipelineChannel {
 /// The number of microbatches for which a stage must have buffers at once. Microbatch m is in slot m % slots; no two
 /// that are alive share one. 0 if there is no such value.
 ///
-/// If the neighbouring stage is on the same rank, nothing is transferred: F writes what F of the next stage reads.
+/// If the neighbouring stage is on the same rank, nothing is transferred: F writes the input of the next stage's F.
 /// Then sentActivation of a stage and receivedActivation of the next one are the same buffers, and equal; so are
 /// sentGradient and receivedGradient of the stage before.
 struct StageSlots {
-  /// Slots of what is stashed, which is alive from F until the end of B, or of W.
+  /// Slots of stashed values, which are alive from F until the end of B, or of W.
   int stash = 0;
-  /// Slots of what is received, which is alive from the issue of the receive until the end of B, or of W.
+  /// Slots of received values, which are alive from the issue of the receive until the end of B, or of W.
   int receivedActivation = 0;
   int receivedGradient = 0;
-  /// Slots of what is sent, which is alive from F, or B or I, until the end of the send. There are as many as are alive
-  /// at the schedule's unit costs, with transfers that take next to no time, half of a forward, and a forward; at least
-  /// 2, unless there is but one microbatch.
-  /// At such costs no computation waits for a slot, and at no costs forever. (2 would not always do: in breadth_first
-  /// the last rank sends to rank 0 long before that one receives.)
+  /// Slots of sent values, which are alive from F, or B or I, until the end of the send. There are as many as are
+  /// alive at the schedule's unit costs, with transfers that take next to no time, half of a forward, and a
+  /// forward; at least 2, unless there is but one microbatch. At such costs no computation waits for a slot, and at
+  /// no costs forever. (2 would not always do: in breadth_first the last rank sends to rank 0 long before that one
+  /// receives.)
   int sentActivation = 0;
   int sentGradient = 0;
-  /// Slots of what I hands to W, which is alive from I until the end of W.
+  /// Slots of values that I hands to W, which are alive from I until the end of W.
   int weightInputs = 0;
 
   bool operator==(const StageSlots &) const = default;

@@ -1,4 +1,4 @@
-//===- PublishedFigures.cpp - What the papers say about the schedules
+//===- PublishedFigures.cpp - Figures of the schedules in the papers
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PublishedFigures.h - What the papers say about the schedules
+//===- PublishedFigures.h - Figures of the schedules in the papers
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

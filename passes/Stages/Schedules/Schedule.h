@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-/// What a rank does with one chunk of the model and one microbatch.
+/// The action of a rank on one chunk of the model and one microbatch.
 enum class ActionKind : uint8_t {
   Forward,        // F
   Backward,       // B: both gradients

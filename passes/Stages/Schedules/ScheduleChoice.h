@@ -38,8 +38,8 @@ extern const char kScheduleSyntax[];
 /// Reads that syntax. V is from 1 to 65535. InvalidArgument names the nearest valid choice. A file is not opened.
 absl::StatusOr<ScheduleChoice> parseScheduleChoice(absl::string_view text);
 
-/// InvalidArgument where makeSchedule returns it for these sizes, without making the schedule. The message says what is
-/// wrong, and advises nothing: which other sizes a user may take depends on more than the schedule.
+/// InvalidArgument where makeSchedule returns it for these sizes, without making the schedule. The message names the
+/// fault, and advises nothing: which other sizes a user may take depends on more than the schedule.
 absl::Status checkSchedule(const ScheduleChoice &choice, int ranks, int microbatches);
 
 /// The schedule with as many chunks per rank that takes any number of microbatches, in place of one that does not.
@@ -49,7 +49,7 @@ std::optional<ScheduleChoice> laxerSchedule(const ScheduleChoice &choice);
 /// for Table.
 bool dividesBackwards(const ScheduleChoice &choice);
 
-/// What parseScheduleChoice reads.
+/// The text that parseScheduleChoice reads.
 std::string toString(const ScheduleChoice &choice);
 
 /// The published schedule. InvalidArgument when its conditions do not hold (see Generators.h), and for Table, which is

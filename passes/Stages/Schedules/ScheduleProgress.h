@@ -52,7 +52,7 @@ public:
 
   struct Wait {
     Action action;       // an action of the block that could not start
-    NeededOutput needed; // what it waits for
+    NeededOutput needed; // the output that it waits for
   };
   /// Why the rank stopped. It must have stopped.
   Wait waitOf(int rank) const;

@@ -29,9 +29,9 @@ namespace bowline {
 // Blanks around cells, empty lines, lines that begin with '#', and quotes around cells are skipped. A table writes
 // stages first everywhere or nowhere.
 //
-// The form with stages is what PyTorch's pipeline schedules write and read as CSV ("compute_only"); so is its
-// "(0F1;3B0)OVERLAP_F_B" for overlap. Its other actions (SEND_F, UNSHARD, ...) are refused: Bowline adds communication
-// itself.
+// PyTorch's pipeline schedules write and read the form with stages as CSV ("compute_only"), and
+// "(0F1;3B0)OVERLAP_F_B" for overlap. PyTorch's other actions (SEND_F, UNSHARD, ...) are refused: Bowline adds
+// communication itself.
 
 /// Reads and validates a table (see Validator.h) for `ranks` ranks and `microbatches` microbatches. InvalidArgument
 /// begins with "name:line:cell: " where one cell is wrong, and with "name: " where the whole is.

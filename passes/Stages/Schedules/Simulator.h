@@ -44,7 +44,7 @@ struct ScheduleCosts {
 struct PeakActivations {
   /// ... and not yet their B or I. All that a rank holds where backwards are not split.
   int untilInput = 0;
-  /// ... and not yet their B or W: what it holds if W needs everything that I needed.
+  /// ... and not yet their B or W: the activations that it holds if W needs everything that I needed.
   int untilWeight = 0;
 
   bool operator==(const PeakActivations &) const = default;
@@ -56,7 +56,7 @@ struct SimulatedRank {
   /// The idle time of the whole step: makespan - busy.
   int64_t bubble = 0;
   /// The idle time between the rank's own first and last action. The zero-bubble papers count this: steps follow each
-  /// other without a barrier, so that what a rank idles at its end is filled by its start of the next step.
+  /// other without a barrier, so that a rank's start of the next step fills its idle time at the end.
   int64_t innerBubble = 0;
   PeakActivations peak;
 };

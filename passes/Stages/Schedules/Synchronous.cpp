@@ -29,7 +29,7 @@ private:
   size_t indexOf(NeededOutput output, int microbatch) const {
     return (size_t{2} * output.stage + output.backward) * schedule.numMicrobatches + microbatch;
   }
-  /// The stage that consumes what a stage made, or -1.
+  /// The stage that consumes the output of a stage, or -1.
   int consumerOf(NeededOutput output) const {
     int consumer = output.backward ? output.stage - 1 : output.stage + 1;
     return consumer < schedule.placement.numStages() ? consumer : -1;
@@ -133,7 +133,7 @@ absl::Status SynchronousRun::run() {
     while (positions[rank] < actions.size() && canAdvance(rank)) {
       previous[rank] = positions[rank];
       positions[rank] = blockEnd(actions, positions[rank]);
-      // Wakes the ranks that wait for what this one computed, and those that wait for this one to receive.
+      // Wakes the ranks that wait for an output of this one, and those that wait for this one to receive.
       for (size_t position = previous[rank]; position < positions[rank]; ++position)
         wakeNeighbours(rank, position);
       if (positions[rank] < actions.size())

@@ -34,7 +34,7 @@ namespace {
 constexpr int64_t kNothing = -1; // nothing is received
 constexpr int64_t kNotRun = -2;
 
-/// Times are maxima and sums over what a step waits for, so that it does not matter in which order ranks are looked at.
+/// Times are maxima and sums over the steps that a step waits for, so that the order of ranks does not matter.
 class TimelineRun {
 public:
   TimelineRun(const PipelineTimeline &timeline, const TimelineCosts &costs);

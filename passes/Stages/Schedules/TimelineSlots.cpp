@@ -36,7 +36,7 @@ private:
   int largest = 0;
 };
 
-/// The same where transfers end what is alive. Those of a stage end in the order in which they are issued.
+/// The same where transfers end a life. Those of a stage end in the order in which they are issued.
 class SendWindow {
 public:
   void begin(int microbatch, int64_t now) {
@@ -79,7 +79,7 @@ private:
     return other >= 0 && other < placement.numStages() && placement.rankOf(stage) != placement.rankOf(other);
   }
   void take(const TimelineStep &step, int64_t time);
-  /// What F, and B or I, write.
+  /// Begin the lives of the slots that F, and B or I, write.
   void writeActivation(const TimelineStep &step, int64_t start);
   void writeGradient(const TimelineStep &step, int64_t start);
   /// Frees the slots of a stage and microbatch, after their last computation.

@@ -18,12 +18,12 @@ namespace bowline {
 /// Fills `timeline.slots`. The rest must be there. Internal when the timeline hangs.
 ///
 /// A class of buffers needs as many slots as the largest (newest - oldest microbatch alive + 1). With one fewer these
-/// two would share one. Whatever ends with a computation of the same rank depends on the order of steps alone.
+/// two would share one. Where a computation of the same rank ends a life, the order of steps alone decides when.
 ///
-/// When sends end is taken from runs at unit costs (see runTimeline), one with short transfers and one with transfers
-/// as long as a forward. Such a run keeps all waits for slots that PipelineTimeline.h asks for, although it does not
-/// know them, because no microbatch further back than the window was alive. Computations and transfers take time in it,
-/// so what waits for what has no circle: whatever the true times are, nothing waits forever.
+/// The ends of sends are taken from runs at unit costs (see runTimeline), one with short transfers and one with
+/// transfers as long as a forward. Such a run keeps all waits for slots that PipelineTimeline.h asks for, although it
+/// does not know them, because no microbatch further back than the window was alive. Computations and transfers take
+/// time in it, so that waits form no cycle: at all true times, nothing waits forever.
 absl::Status countSlots(const Placement &placement, bool trains, PipelineTimeline &timeline);
 
 } // namespace bowline

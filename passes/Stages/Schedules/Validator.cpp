@@ -103,7 +103,7 @@ static size_t findProducer(const Schedule &schedule, NeededOutput output, int mi
   return position;
 }
 
-/// One sentence on what the rank waits for. The rank that it waits for goes to `next`.
+/// One sentence on the output that the rank waits for. The rank that it waits for goes to `next`.
 static std::string describeWait(const Schedule &schedule, const ScheduleProgress &progress, int rank, int &next) {
   ScheduleProgress::Wait wait = progress.waitOf(rank);
   next = schedule.placement.rankOf(wait.needed.stage);
@@ -135,7 +135,7 @@ static absl::Status describeDeadlock(const Schedule &schedule, const SchedulePro
   return absl::InvalidArgumentError(message);
 }
 
-/// What goes from one rank to another, gradients or activations: a stream of its own.
+/// The stream of gradients, or that of activations, from one rank to another.
 using Channel = std::tuple<int, int, bool>;
 
 /// A transfer by the stage that sends.

@@ -24,14 +24,14 @@ namespace bowline {
 /// - no transfer waits forever, where each rank sends to and receives from each other rank, activations and gradients
 ///   apart, in one stream with rendezvous and no buffers: what one rank sends in one order the other must consume in
 ///   that order.
-/// These are necessary too: what is refused hangs, or computes something else than the step.
+/// These are necessary too: a refused schedule hangs, or computes something else than the step.
 ///
-/// InvalidArgument says which action of which rank (both counted from 0) waits for what, and where that is, for example
-/// "rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank".
+/// InvalidArgument names an action and its rank (both counted from 0), the action that it waits for, and the place of
+/// that one, as in "rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank".
 absl::Status validateSchedule(const Schedule &schedule);
 
-/// Checks a schedule for executors without streams of communication: between two actions a rank sends what the first
-/// one made and receives what the second one needs, both at once and with rendezvous, and waits for both. OK when the
+/// Checks a schedule for executors without streams of communication: between two actions a rank sends the output of the
+/// first and receives the input of the second, both at once and with rendezvous, and waits for both. OK when the
 /// schedule does not hang then either; else FailedPrecondition names a rank that waits. The schedule must be valid.
 absl::Status validateWithoutStreams(const Schedule &schedule);
 

@@ -102,7 +102,7 @@ static RankOrder makeZbVOrder(int rank, int ranks, int microbatches) {
     order.add(ActionKind::Forward, kUp);
     backwardBothParts(kUp);
   }
-  // Gradients that other ranks wait for come first; weight gradients fill what remains.
+  // Gradients that other ranks wait for come first; weight gradients fill the remaining time.
   for (int i = 0; i < rank; ++i) {
     order.add(ActionKind::BackwardInput, kDown);
     order.add(ActionKind::BackwardInput, kUp);

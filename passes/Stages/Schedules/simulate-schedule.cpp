@@ -9,8 +9,8 @@
 //
 // simulate-schedule SCHEDULE RANKS MICROBATCHES TRANSFER F I W [F I W of each further stage]
 //
-// Prints the ticks of a step as the simulator has them (Simulator.h), in which transfers run beside the actions. What
-// TRANSFER makes it longer by, no implementation of the schedule can hide. scripts/bench-overlap.py asks for it.
+// Prints the ticks of a step as the simulator has them (Simulator.h), in which transfers run beside the actions. No
+// implementation of the schedule can hide the ticks that TRANSFER adds. scripts/bench-overlap.py asks for them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,7 +20,7 @@ namespace bowline {
 /// parameter is in a layer, or at a parameter whose layer has none before it.
 mlir::FailureOr<int64_t> countLayers(mlir::ModuleOp module);
 
-/// What the values of a forward function depend on.
+/// The parameters and layers that values of a forward function depend on.
 class LayerAnalysis {
 public:
   enum class Kind {
@@ -40,8 +40,8 @@ public:
   /// Whether an operation computes an activation, or uses one and has no result.
   bool isActivation(mlir::Operation *op) const;
 
-  /// What each layer costs in the forward pass, up to a common factor: floating-point operations, or traffic where that
-  /// takes longer by the model. The first layer's includes what comes before it, the last one's what comes after.
+  /// The cost of each layer in the forward pass, up to a common factor: floating-point operations, or traffic where
+  /// that takes longer by the model. The first layer's includes operations before it, the last one's those after it.
   std::vector<double> costs(const targets::CostModel &model) const;
 
 private:

@@ -19,8 +19,8 @@
 
 namespace bowline {
 
-/// Divides the loss of a module into the virtual stages that a strategy asks for: inserts `stage.transfer` for what
-/// crosses, from neighbour to neighbour, and mirrors of parameters that a second stage uses. The module gets
+/// Divides the loss of a module into the virtual stages that a strategy asks for: inserts `stage.transfer` for values
+/// that cross, from neighbour to neighbour, and mirrors of parameters that a second stage uses. The module gets
 /// `stage.count`, its parameters `stage.index`.
 class StageAssignment {
 public:
@@ -34,7 +34,7 @@ public:
 private:
   mlir::FailureOr<std::vector<LayerRange>> divide(int64_t layers, const LayerAnalysis &analysis);
   mlir::FailureOr<int64_t> countStages();
-  /// Says what to change where there are fewer layers than stages: choices that the schedule was asked about.
+  /// Advises changes where there are fewer layers than stages: choices that the schedule was asked about.
   std::string adviseFewerStages(int64_t layers, int64_t chunks);
   void assignParameters(graph::FuncOp function, const LayerAnalysis &analysis);
   void visit(mlir::Operation *op, const LayerAnalysis &analysis);
