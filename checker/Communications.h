@@ -25,8 +25,8 @@ struct Participation {
   uint32_t index = 0; ///< into Communications::of(role)
 };
 
-/// The communications of the entries of one name on communicators that span roles. An operation is what all
-/// members of a group do together. Where a communicator does not span roles, all members of a group run the same
+/// The communications of the entries of one name on communicators that span roles. All members of a group
+/// execute an operation together. Where a communicator does not span roles, all members of a group run the same
 /// commands, which match because they are the same.
 class Communications {
 public:

@@ -5,14 +5,14 @@
 // A communication ends when all its members have come to it: nothing is buffered. The commands of its members are one
 // node of a graph. Within a rank every order goes from an earlier issue to a later one: that of a stream, that of an
 // event (a wait is for a signal issued before), that of a CPU's first stream (issue waits for it), that of a queue that
-// is full (issue waits for what was issued before), and that of a device which starts communications as they are
+// is full (issue waits for earlier commands), and that of a device which starts communications as they are
 // issued. So if one order of all nodes suits the order in which each rank issues its own, then ranks that follow it
 // never wait in a circle, whatever the machine. This is the proof; the numbers of the nodes in that order are the
 // certificate.
 //
 // Rank symmetry: it is enough to look at one rank of each role. Map each operation of each group of ranks to the
-// operation of roles that it is an instance of. Ranks of one role issue the same commands, so what a rank issues
-// earlier or later maps to what its role issues earlier or later: a cycle of ranks maps to a closed walk of roles,
+// operation of roles that it is an instance of. Ranks of one role issue the same commands, so earlier and later
+// issues of a rank map to earlier and later issues of its role: a cycle of ranks maps to a closed walk of roles,
 // which has a cycle. Conversely the ranks that share all coordinates but the one along the role axis are one of each
 // role, and every communicator that spans roles has a group with all of them: a cycle of roles is a cycle of theirs.
 //

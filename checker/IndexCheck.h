@@ -20,7 +20,7 @@ namespace bowline {
 ///
 ///   an input whose limit is at most the number of rows, which a session checks, or
 ///   looked at by a check of data, a launch in front of the kernel, after they were last written, or
-///   right by what the kernel says, `in_range`: whoever wrote or compiled the program promises it.
+///   right by the kernel's `in_range`: the author of the program, or the compiler, promises it.
 ///
 /// Kernels replace a wrong value by the nearest valid one. So this is about runs that go on with wrong data, and not
 /// about accesses outside of a buffer.

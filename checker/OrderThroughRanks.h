@@ -2,9 +2,9 @@
 //
 // Private to checker.
 //
-// A communication ends when all its members have begun it. So what a rank was done with before it began one is over
-// when the others end it, and when they, later, begin the next one with that rank: its own commands are ordered through
-// other ranks, too. A stage that has the gradient of a microbatch need not wait for what came before it sent the
+// A communication ends when all its members have begun it. So commands that a rank ended before it began one are
+// over when the others end it, and when they, later, begin the next one with that rank: other ranks order its own
+// commands, too. A stage that has the gradient of a microbatch need not wait for commands from before it sent the
 // activations.
 //
 // Rank symmetry: the ranks that share all coordinates but the one along the role axis are one of each role, and every

@@ -12,9 +12,9 @@
 
 namespace bowline {
 
-/// Proves of a plan that passed VerifyPlan what PlanChecker.h lists, for the commands of all roles. The meaning is left
-/// out: VerifyPlan compares it with the certificates. Returns kAborted with the first counter-example. Takes about half
-/// a second for 350,000 commands.
+/// Proves the facts of PlanChecker.h, for all commands of all roles, of a plan that passed VerifyPlan. The meaning is
+/// left out: VerifyPlan compares it with the certificates. Returns kAborted with the first counter-example. Takes about
+/// half a second for 350,000 commands.
 absl::Status ProvePlan(const fbs::Plan &plan);
 
 } // namespace bowline

@@ -51,18 +51,18 @@ private:
 /// layout does not divide them: replicas never drift apart. Executes all roles of the entries of one name on sets of
 /// axes in the place of values:
 ///
-///   inputs, states   differ along the axes of their layouts: what a caller gives, and what this proof says of the run
-///                    before. An entry of kind Init begins with no states.
+///   inputs, states   differ along the axes of their layouts: callers give such inputs, this proof on the run before
+///                    gives such states. An entry of kind Init begins with no states.
 ///   coordinates      differ along their axes
 ///   launch, copy     results differ along each axis along which an operand does that they depend on: a kernel is a
-///                    function of what it depends on (Dependences.h)
+///                    function of these operands (Dependences.h)
 ///   all-reduce and   differ along the axes of the source, but not along those of the communicator
 ///   all-gather
 ///   reduce-scatter   differ along those of the communicator too
 ///   and all-to-all
 ///   permute          differ as the source does, and along all axes of the communicator where it does along one of
 ///                    them, or where the communicator spans roles
-///   receive          differ as what was sent does
+///   receive          differ as the sent value does
 ///
 /// So the proof is by induction over the runs of a session, in any order of entries.
 class ReplicaCheck {

@@ -13,7 +13,7 @@
 namespace bowline {
 
 /// Proves that each registered kernel has a signature that devices of the plan's target execute: one that writes every
-/// element of what it says it writes, and touches nothing outside of its arguments; that takes equal bytes for two of
+/// element of its stated results, and touches nothing outside of its arguments; that takes equal bytes for two of
 /// them where the plan says so, and has each at addresses that it can use. The target's description says it
 /// (targets/target.h); no implementation of the kernel is needed. Nothing is proven of a target that is not in this
 /// build; only a plugin executes its plans.

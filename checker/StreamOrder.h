@@ -46,7 +46,7 @@ public:
   void signal(uint16_t stream, uint32_t event);
   /// Makes `stream` wait for the last signal of `event`. Returns false if the event was not signalled before.
   bool wait(uint16_t stream, uint32_t event);
-  /// Makes the next command of `stream` also begin after what `clock` counts, which may cover only the first streams.
+  /// Makes the next command of `stream` wait for those that `clock` counts; it may cover only the first streams.
   void join(uint16_t stream, absl::Span<const uint32_t> clock);
 
   /// Returns whether `earlier`, which was issued before, is over when the next command of `stream` begins.

@@ -41,8 +41,8 @@ public:
   void beginGroup(absl::string_view style, absl::string_view role);
   void endGroup();
 
-  /// A text whose anchor is at (x, y); its style says which end of it that is. A title is what the viewer shows of the
-  /// element under the pointer; none if empty.
+  /// A text whose anchor is at (x, y); its style says which end of it that is. The viewer shows `title` for the
+  /// element under the pointer; nothing if empty.
   void text(absl::string_view style, double x, double y, absl::string_view text, absl::string_view title = "");
   void rectangle(absl::string_view style, double x, double y, double width, double height,
                  absl::string_view title = "");

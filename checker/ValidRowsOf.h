@@ -14,8 +14,8 @@
 
 namespace bowline {
 
-/// The count of valid rows of a kernel, and the arguments of which it uses no row behind that: of generated code what
-/// the plan says, of a registered kernel what the registry knows. None where it uses all rows. A registered kernel of
+/// The count of valid rows of a kernel, and the arguments of which it uses no row behind that: from the plan
+/// for generated code, from the registry for a registered kernel. None where it uses all rows. A registered kernel of
 /// other arguments, which is refused when it is bound, may lack those that are named.
 std::optional<kernels::ValidRows> validRowsOf(const fbs::Kernel &kernel);
 

@@ -42,7 +42,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol, Dist_NoFurtherAttributes]> {
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let summary = "The same global tensor, sharded otherwise";
   let description = [{
-    `why` says for people which pass asked for it, and what for: `PASS: REASON`. So it does in collectives.
+    `why` tells people which pass asked for the reshard, and why: `PASS: REASON`. Collectives have it too.
 
     ```mlir
     %y = dist.reshard %x to #dist.sharding<[{"dp"}, {} ]> why "the operands of an addition" : tensor<8x128xf32>
@@ -131,7 +131,7 @@ def Dist_ReduceScatterOp : Dist_Exchange<"reduce_scatter"> {
 }
 
 def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
-  let summary = "Each rank of a group sends each other a chunk of one dimension, and joins what it gets along another";
+  let summary = "The ranks of a group exchange chunks of one dimension, and each joins the received ones along another";
   let description = [{
     A tensor that was sharded along `concat_dim` becomes sharded along `split_dim`. Where both are the same, chunks
     change places and the shape stays: chunk p of the result is the chunk that rank p of the group had for this rank.
@@ -156,8 +156,8 @@ def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
 def Dist_PermuteOp : Dist_Exchange<"permute", [SameOperandsAndResultType]> {
   let summary = "Each rank of a group passes its tensor on, a number of places further on a ring";
   let description = [{
-    Of n ranks, the one at place p sends to the one at place (p + shift) mod n, and gets what the one at place
-    (p - shift) mod n has. A negative shift goes the other way round.
+    Of n ranks, the one at place p sends to the one at place (p + shift) mod n, and gets the tensor of the one at
+    place (p - shift) mod n. A negative shift goes the other way round.
 
     ```mlir
     %y = dist.permute %x by 1 over ["cp"] : tensor<8x64xf32>
@@ -175,7 +175,7 @@ def Dist_PermuteOp : Dist_Exchange<"permute", [SameOperandsAndResultType]> {
 def Dist_BucketOp : Dist_Exchange<"bucket"> {
   let summary = "Several collectives of one kind as one operation";
   let description = [{
-    Each result is what the collective gives for its operand alone; shards are made and joined along dimension 0. A
+    Each result equals that of the collective on its operand alone; shards are made and joined along dimension 0. A
     communicator starts it once, with one piece per operand, so nothing is copied together.
 
     ```mlir

@@ -8,16 +8,16 @@ include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
 // A person writes the operation. An attribute that it does not define would be a choice without an effect, so that it is
-// refused, in the generic form too; and so are braces, in which an attribute would replace what the line says.
+// refused, in the generic form too; and so are braces, in which an attribute would replace the line's value.
 def Dist_NoFurtherAttributes : NativeOpTrait<"NoFurtherAttributes"> { let cppNamespace = "::bowline::dist"; }
 
 def Dist_StrategyOp : Dist_Op<"strategy", [
     Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments, Dist_NoFurtherAttributes,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getDefaultDialect"]>]> {
-  let summary = "How a program is computed, as a person writes it: by which ranks, in which order, keeping what";
+  let summary = "How to compute a program, as a person writes it: by which ranks, in which order, keeping which values";
   let description = [{
-    A strategy changes how a model is computed, never what. It stands beside the model, in the same file or in one of
-    its own, so that one model compiles under many. One line per choice, in any order; what is not there has its
+    A strategy changes how a model is computed, never its meaning. It stands beside the model, in the same file or in
+    its own, so that one model compiles under many. One line per choice, in any order; a choice without a line has its
     default. All flags of `bowline-compile` that choose such things write this operation, and all passes read it.
 
     ```mlir
@@ -38,7 +38,7 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
     ```
 
     Without a mesh there is one rank. Each line takes effect or is refused, and so is an attribute that none
-    of them defines; what depends on the model, or on further lines, is refused by the pass that needs it.
+    of them defines; a line that does not suit the model, or further lines, is refused by the pass that needs it.
 
     **Constraints:** at most one line of each kind, but any number of `shard`; axes of the strategy's mesh; the batch,
     tensor parallelism and the stages have axes of their own, sequence parallelism none of the batch or the stages, and
@@ -132,7 +132,7 @@ def Dist_SequenceParallelOp : Dist_StrategyLine<"sequence_parallel"> {
 }
 
 //===----------------------------------------------------------------------===//
-// When, and what is kept
+// Order of computation, and kept values
 //===----------------------------------------------------------------------===//
 
 def Dist_MicrobatchesOp : Dist_StrategyLine<"microbatches"> {
@@ -160,7 +160,7 @@ def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
   let description = [{
     The schedules are those of `docs/schedules.md`; default: `"1f1b"`. One whose name ends with ".csv" is a table: the
     text of the file of this name. `bowline-compile` reads the file, from the folder of the file that names it, and
-    writes its text behind the name, so that what is compiled does not depend on files any more.
+    writes its text behind the name, so that the module does not depend on files any more.
 
     ```mlir
     schedule "two.csv" table "0F0,0B0\0A1F0,1B0\0A"
@@ -180,8 +180,8 @@ def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
 def Dist_RecomputeOp : Dist_StrategyLine<"recompute"> {
   let summary = "Which activations the backward pass computes again";
   let description = [{
-    `none` keeps all of them, which is the default, but of what `sequence_parallel` gathers, the shards; `selective`
-    computes again what is cheap, `full` all but those between layers, `auto` as little as a limit of memory allows.
+    `none`, the default, keeps all of them, but of tensors that `sequence_parallel` gathers, the shards; `selective`
+    computes cheap ones again, `full` all but those between layers, `auto` as few as a limit of memory allows.
     **Constraints:** one of these words.
   }];
   let arguments = (ins StrAttr:$activations);
@@ -206,7 +206,7 @@ def Dist_BucketBytesOp : Dist_StrategyLine<"bucket_bytes"> {
 def Dist_OverlapChunksOp : Dist_StrategyLine<"overlap_chunks"> {
   let summary = "Into how many chunks matrix products and the exchanges beside them are divided";
   let description = [{
-    One chunk is exchanged while the next one is computed. `auto`: what the cost model chooses. Default: 1.
+    One chunk is exchanged while the next one is computed. `auto`: the cost model chooses the number. Default: 1.
 
     **Constraints:** at least one.
   }];

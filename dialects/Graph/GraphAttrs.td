@@ -85,7 +85,7 @@ def Graph_GeluKind : Graph_Enum<"GeluKind", "which formula of GELU", [
 def Graph_RoleAttr : Graph_Attr<"Role", "role"> {
   let summary = "The role of a parameter in its layer, by which ranks divide the layer";
   let description = [{
-    | role | what it is |
+    | role | meaning |
     |---|---|
     | `none` | nothing that ranks divide: norms, positions, biases behind a `row` |
     | `column` | a projection into a layer's inner space, whose columns or heads do not depend on each other; or its bias |

@@ -10,7 +10,7 @@ include "dialects/Graph/GraphOpBase.td"
 // A step computes T rows, one for each new token. `rows` [R + 1] says where the rows of each of R sequences begin and
 // where the last ones end; those behind it are padding. `lengths` [R] says how many tokens of a sequence the cache holds
 // after the step, so that its rows have the last positions, and `blocks` [R, M] which blocks hold them in order. Block 0
-// holds nothing. #program.sequences says what is promised of the three together.
+// holds nothing. #program.sequences states the promises on the three together.
 //
 // A cache has a floating-point type, or it is bytes [N, S, K, bytes of a row] of a format of rows: "int8", a scale and D
 // whole numbers (types/cache_rows.h). The reference semantics rounds no more to a format than to a narrow type: a row

@@ -72,7 +72,7 @@ def Graph_CostModel : Graph_Interface<"CostModel"> {
 def Graph_Factored : Graph_Interface<"Factored"> {
   let description = [{
     An operation on tensors that says which dimensions of its operands and results are one, and hence along which of
-    them it can be sharded. `FactorRule.h` states what a rule promises.
+    them it can be sharded. `FactorRule.h` states the promises of a rule.
   }];
   let methods = [InterfaceMethod<
     "The rule for the operation's present types and attributes.",
@@ -91,12 +91,12 @@ def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
   let methods = [
     InterfaceMethod<[{
       Makes the operation, whose types are those of one rank already, compute that rank's shard: indices and attributes
-      that mean the whole tensor are changed, and ranks exchange what the factor rule calls exchanged.
+      that mean the whole tensor are changed, and ranks exchange values along the rule's exchanged factors.
     }],
     "void", "localize", (ins "::bowline::graph::LocalContext &":$context), "", "return;">,
     InterfaceMethod<[{
-      Whether the operation of summands gives summands of the result, and whoever needs the sum may as well complete it
-      behind the operation.
+      Whether the operation on summands gives summands of the result, so that the sum may as well be completed behind
+      the operation.
     }],
     "bool", "isAdditive", (ins), "", "return false;">,
     InterfaceMethod<[{
@@ -133,7 +133,7 @@ def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
       requireNeutralPadding requires a number of their padding.
     }],
     "bool", "padsWholeDims", (ins), "", "return false;">,
-    InterfaceMethod<"Requires of the operands' padding what leaves results without padding as they are.",
+    InterfaceMethod<"Requires padding of the operands that leaves the results outside of padding as they are.",
     "void", "requireNeutralPadding", (ins "::bowline::graph::PaddingContext &":$context), "", "return;">,
     InterfaceMethod<"The one number that the padding of a result holds; none where it may be any.",
     "::std::optional<double>", "resultPadding",
@@ -158,7 +158,7 @@ def Graph_PrecisionModel : Graph_Interface<"PrecisionModel"> {
     InterfaceMethod<"Whether a result has f32 whatever the operands have.",
     "bool", "isWideResult", (ins "unsigned":$result), "", "return false;">,
     InterfaceMethod<
-    "Whether its only result may be f32 where the operands are narrower: what it is before it is rounded.",
+    "Whether its only result may be f32 where the operands are narrower: the result before it is rounded.",
     "bool", "accumulatesWide", (ins), "", "return false;">];
 }
 
@@ -175,8 +175,8 @@ def Graph_FusionModel : Graph_Interface<"FusionModel"> {
     }],
     "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "", "return {};">,
     InterfaceMethod<[{
-      Of what nothing is decomposed any more: the element `index` of the only result. Null after a diagnostic, which
-      the default gives for all but elementwise operations of `arith` and `math`.
+      For an operation that is not decomposed further: the element `index` of the only result. Null after a
+      diagnostic, which the default gives for all but elementwise operations of `arith` and `math`.
     }],
     "::bowline::graph::Element", "elementAt",
     (ins "::bowline::graph::ElementBuilder &":$elements, "::llvm::ArrayRef<::mlir::AffineExpr>":$index), "",
@@ -204,8 +204,8 @@ def Graph_KernelModel : Graph_Interface<"KernelModel"> {
     }],
     "::std::optional<int64_t>", "epilogueRowDims", (ins), "", "return ::std::nullopt;">,
     StaticInterfaceMethod<[{
-      The way back: builds what the kernel computes, and gives the results, or what an epilogue is given. Fails without
-      a diagnostic where the configuration has no meaning.
+      The way back: builds operations that compute the same as the kernel, and gives the results, or the values that an
+      epilogue gets. Fails without a diagnostic where the configuration has no meaning.
     }],
     "::llvm::LogicalResult", "buildFromKernel",
     (ins "::mlir::ImplicitLocOpBuilder &":$builder, "const ::bowline::graph::KernelUse &":$use,
@@ -253,8 +253,8 @@ defvar Factored = DeclareOpInterfaceMethods<Graph_Factored>;
 def Graph_Variable : OpInterface<"Variable"> {
   let cppNamespace = "::bowline::graph";
   let description = [{
-    A tensor that functions read and write by its name. Its flags say what it is for: whether it is trained, whether a
-    checkpoint has it, whether it comes from a model's weights. Passes ask for the flag that matters to them.
+    A tensor that functions read and write by its name. Its flags state its purpose: whether it is trained, whether
+    a checkpoint has it, whether it comes from a model's weights. Passes ask for the flag that matters to them.
   }];
   let methods = [
     InterfaceMethod<"The name under which functions read and write it.",

@@ -28,11 +28,11 @@ def Graph_FuncOp : Graph_Op<"func", [
     A keyword before the name says which part of a model or of its training step the function is; the name is for
     people.
 
-    | part | what it does |
+    | part | computation |
     |---|---|
-    | `loss` | from a microbatch to its summed loss and the number of its positions: what is differentiated |
+    | `loss` | from a microbatch to its summed loss and the number of its positions: the part that is differentiated |
     | `generate` | from a sequence to the logits of its next token |
-    | `step` | from new tokens of several sequences, and what a cache holds of these, to logits of their next tokens |
+    | `step` | from new tokens of several sequences, and a cache's rows of these, to logits of their next tokens |
     | `begin` | runs once, before the microbatches of a training step |
     | `microbatch` | runs for each: forward, backward, accumulation |
     | `update` | runs once, after them |
@@ -85,7 +85,7 @@ def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, 
 def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A program that a caller of the plan may run: functions in order, each repeated";
   let description = [{
-    The `kind` says what it does for those who run the plan, who find it by this; without one, they ask for it by name.
+    Callers of the plan find an entry by its `kind`, which states its purpose; without one, they ask for it by name.
     Serving steps and embeddings have a `bucket`, the number of tokens that they compute, and there may be one entry for
     each. A training step runs one function per microbatch and another once:
 
@@ -134,9 +134,9 @@ def Graph_ParamOp : Graph_Op<"param", [
   let summary = "A parameter: a tensor of the model's weights";
   let description = [{
     `key` is the tensor's name in safetensors files. A training step updates every parameter that is not `frozen`, and
-    checkpoints have all of them. `role` says what the parameter is to its layer (`#graph.role`), and `layer` which one
-    that is, counted from 0 in the order of the forward pass. Both are for those who divide a model among ranks; a name
-    means nothing to them.
+    checkpoints have all of them. `role` is the parameter's part in its layer (`#graph.role`), and `layer` the number of
+    this layer, from 0 in the order of the forward pass. Passes that divide a model among ranks read both; a name means
+    nothing to them.
 
     A mirror always equals the parameter that it names, rounded where its own type is narrower: it has the same key and
     starts equal, and each update of the parameter writes the mirror too. A loader of weights reads the tensor once more,
@@ -185,13 +185,13 @@ def Graph_StateOp : Graph_Op<"state", [
     Symbol, Graph_Variable, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A tensor that functions share and that is no parameter";
   let description = [{
-    A persistent state says with flags what it is for: `saved`, a checkpoint has it, as an optimizer's moments, and the
+    The flags of a persistent state tell its purpose: `saved`, a checkpoint has it, as an optimizer's moments, and the
     number of finished steps, which is `step` too. `of` names the parameter to which a moment or a gradient belongs.
 
     An `accumulator` lives within one run of an entry, whose functions write it before they read it.
 
-    A `stash` keeps a value of a microbatch from one function of an entry's timeline to another. It has `slots`: what
-    runs for microbatch m writes and reads slot m mod `slots`. No rank has another rank's.
+    A `stash` keeps a value of a microbatch from one function of an entry's timeline to another. It has `slots`: the
+    functions of microbatch m write and read slot m mod `slots`. No rank has another rank's.
 
     ```mlir
     graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
@@ -274,9 +274,9 @@ def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImp
     with it (kernels/registry/product_epilogue.h). Inputs and results are in the order of that kernel's arguments.
 
     **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `epilogue`: the
-    body begins with a contraction, and there are no `valid_rows`. With `valid_rows`: the
-    count is i32 with one dimension; what is named behind it, all different, has the same first dimension; where the
-    body becomes code, all results are named, and are floating-point tensors of several rows, each of several elements.
+    body begins with a contraction, and there are no `valid_rows`. With `valid_rows`: the count is i32 with one
+    dimension; the tensors named behind it, all different, have the same first dimension; where the body becomes code,
+    all results are named, and are floating-point tensors of several rows, each of several elements.
   }];
   let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows,
                    OptionalAttr<StrAttr>:$epilogue);

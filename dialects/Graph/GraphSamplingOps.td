@@ -16,7 +16,7 @@ def Graph_SampleTokensOp : Graph_ComputeOp<"sample_tokens", [
     order of indices, of the first `top_k`, or of all where that is 0, the fewest first ones whose probabilities reach
     `top_p` together (Holtzman et al., 2020). Random numbers are counter-based: the one of a row is that of its position
     under its seed, a word of 64 bits with the lower half first (`SamplingUniform`). A logit of -1e30 or less is of no
-    token: it is what padding holds (`absentLogit`).
+    token: padding holds such logits (`absentLogit`).
 
     Results: tokens [S]; their logprobs [S], `log(softmax(logits))`, whatever temperature and limits are; the likely
     tokens [S, L], falling, and their logprobs [S, L]. A row that wants nothing, or has logits that are not finite, has

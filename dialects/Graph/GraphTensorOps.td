@@ -222,8 +222,8 @@ def Graph_GatherOp : Graph_InferredOp<"gather", [
   let summary = "Rows of a table by index";
   let description = [{
     `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller. It is checked
-    where indices enter the program, or on the device, where it counts as the nearest row; `in_range` says that whoever
-    computes the indices makes none that needs it.
+    where indices enter the program, or on the device, where it counts as the nearest row; `in_range` promises that
+    no index needs the check.
 
     **Constraints:** the table has at least one dimension.
   }];

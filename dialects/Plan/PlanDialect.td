@@ -8,12 +8,12 @@ def Plan_Dialect : Dialect {
   let cppNamespace = "::bowline::plan";
   let summary = "The commands that a rank executes on ranges of arenas: a one-to-one image of the plan file";
   let description = [{
-    A module of modules in this dialect is a plan. Each inner module is a role, what ranks execute: buffers at arena offsets,
+    A module of modules in this dialect is a plan. Each inner module is a role, run by ranks: buffers at arena offsets,
     kernels, programs of segments of commands, and entries that a caller may run. `bowline-translate` turns it into a plan
     file and back, byte for byte. Before the memory phase buffers have no offset yet. See `dialects/Plan/README.md`.
 
-    A `graph.func` or an `entry` may have `plan.sequences` (`#plan.sequences`), what its callers promise of three inputs
-    together.
+    A `graph.func` or an `entry` may have `plan.sequences` (`#plan.sequences`), the promise of its callers on three
+    inputs together.
 
     Attributes of the outer module: `plan.target` (`#plan.target`), `plan.seed`, `plan.compiler`; of a role: `plan.arena_bytes`,
     `plan.other_arenas` (bytes by memory space, `{external = 4096}`; absent where all is in space device), `plan.live_bytes`

@@ -48,7 +48,7 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     `layout` says which shard of a global tensor it holds; without it every rank has the whole.
 
     A `view` is another way to look at bytes of a temporary. With axes each rank has it `by` bytes times its place along
-    them further on, as a rank's own part of what is gathered in place:
+    them further on, as a rank's own part of a tensor that is gathered in place:
 
     ```mlir
     %own = plan.buffer "own" temporary : <tensor<16xf32>> at 4096 view %whole : !plan.buffer<tensor<48xf32>> over ["tp"] by 64
@@ -56,9 +56,9 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
 
     **Constraints:** the name is not empty; the alignment is a power of two up to 4096; the offset, where there is one, is
     not negative and a multiple of it; slots are positive; the stride is zero for one slot, otherwise a multiple of the
-    alignment and at least the size; what is external is a parameter with one slot; a view and what it is a view of are
-    temporary, have the same element type, memory space and slots, and the latter is no view; there are axes where the
-    distance is not zero.
+    alignment and at least the size; an external buffer is a parameter with one slot; a view and the viewed buffer
+    are temporary, have the same element type, memory space and slots, and the viewed buffer is no view; there are axes
+    where the distance is not zero.
   }];
   let arguments = (ins StrAttr:$name, Plan_BufferKind:$kind, OptionalAttr<I64Attr>:$offset,
                    DefaultValuedAttr<I64Attr, "1">:$slots, DefaultValuedAttr<I64Attr, "0">:$stride,
@@ -91,7 +91,7 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
 }
 
 def Plan_StateOp : Plan_Op<"state"> {
-  let summary = "A persistent tensor, and what it is for";
+  let summary = "A persistent tensor, and its purpose";
   let description = [{
     `key` is the tensor's name in safetensors files; flags say whether checkpoints have it, whether it comes from a
     model's weights, and so on; `init` says for people how it starts. A weight in blocks of
@@ -400,13 +400,13 @@ def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event, DefaultValuedAttr<
 def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "An entry that a caller may run: a program and its named inputs and outputs";
   let description = [{
-    The `kind` says what it does, and with which promises; the `bucket` of a step of serving or an embedding, how many
+    The `kind` states the entry's purpose and promises; the `bucket` of a step of serving or an embedding, how many
     tokens it computes. An input whose limit is not zero takes integers in [0, limit), or f32 in [0, limit].
 
     `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
-    operation that it has with other roles, in the order of issue with the timeline expanded. `values` says what the
-    entry computes: digests, two numbers each, the lower half first (`runtime/plan/meaning/plan_meaning.h`). Both are what the
-    file says; whoever loads the file checks them.
+    operation that it has with other roles, in the order of issue with the timeline expanded. `values` identifies the
+    entry's results by digests, two numbers each, the lower half first (`runtime/plan/meaning/plan_meaning.h`). Both are
+    claims of the file, which its loader checks.
 
     ```mlir
     plan.entry train_step @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3] values [81985529216486895, -1]

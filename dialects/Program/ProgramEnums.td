@@ -24,8 +24,8 @@ def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor 
     // It belongs to one request that is served, as a cache of keys and values does: every request begins with the
     // initial value, and no checkpoint contains it.
     I32BitEnumAttrCaseBit<"PerRequest", 5, "per_request">,
-    // Blocks that requests which are served share, as a paged cache has them: a step writes what it reads, and no
-    // checkpoint contains it.
+    // Blocks that requests which are served share, as a paged cache has them: a step reads rows that steps wrote, and
+    // no checkpoint contains it.
     I32BitEnumAttrCaseBit<"Cache", 6, "cache">]> {
   let cppNamespace = "::bowline";
   let separator = "|";
@@ -43,8 +43,8 @@ def Program_EntryKind : I32EnumAttr<"EntryKind", "what an entry does", [
     I32EnumAttrCase<"EvalStep", 3, "eval_step">,
     // The next token's logits, of one sequence that is computed whole.
     I32EnumAttrCase<"Generate", 4, "generate">,
-    // Computes what depends on weights and constants alone, such as packed weights. After weights were set, the session
-    // runs it by itself before the next entry.
+    // Computes values that depend on weights and constants alone, as packed weights. After weights were set, the
+    // session runs it by itself before the next entry.
     I32EnumAttrCase<"Prepare", 5, "prepare">,
     // A step of serving, of as many tokens as its bucket has.
     I32EnumAttrCase<"Step", 6, "step">,

@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 def Stage_Dialect : Dialect {
   let name = "stage";
   let cppNamespace = "::bowline::stage";
-  let summary = "Which pipeline stage computes what, and what goes from one to another";
+  let summary = "Which pipeline stage computes which operations, and which values go from one to another";
   let description = [{
     Stages are counted from 0 over the whole pipeline ("virtual stages"); which rank holds which is the schedule's
     choice. Discardable attributes on operations of other dialects:
@@ -16,7 +16,7 @@ def Stage_Dialect : Dialect {
     | `stage.count` | the module | how many stages there are |
     | `stage.axis` | the module around the roles | the axis of the mesh along which the pipeline's ranks lie |
     | `stage.index` | variables, operations in functions, functions of one stage | the stages that need it, ascending |
-    | `stage.phase` | operations of what runs per microbatch | `"forward"`, `"backward"`; `"both"`: each makes its own |
+    | `stage.phase` | operations that run per microbatch | `"forward"`, `"backward"`; `"both"`: each makes its own |
 
     **Constraints:** at least one stage; the axis has a name; indices are ascending and below the module's count; a
     phase is one of the three.

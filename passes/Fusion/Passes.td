@@ -4,7 +4,7 @@
 include "passes/Analysis/PhasePass.td"
 
 def MeasureTraffic : PhasePass<"measure-traffic", "Fuse"> {
-  let summary = "Record what every operation would move on its own";
+  let summary = "Record how many bytes every operation would move on its own";
   let description = [{
     Leaves the bytes per entry in the module attribute `plan.unfused_bytes`, for reports to compare the kernels with.
   }];
@@ -29,8 +29,8 @@ def AlignProducts : PhasePass<"align-products", "Fuse"> {
   let description = [{
     Matrix units load and store 16 bytes at a time, and a product with rows that begin elsewhere, such as the logits of
     50,257 classes, takes several times as long. The last dimension of an operand or a result whose rows have no multiple
-    of `row-bytes` grows by zeros to a multiple of `multiple` elements, with the dimension that it is multiplied with; what
-    the result has more is left out. Zeros and slices become part of the kernels that write and read the matrices.
+    of `row-bytes` grows by zeros to a multiple of `multiple` elements, with the dimension that it is multiplied with;
+    the added elements of the result are left out. Zeros and slices join the kernels that write and read the matrices.
   }];
   let options = [
     Option<"rowBytes", "row-bytes", "int64_t", "16", "Number of which the bytes of a row become a multiple">,
@@ -56,7 +56,7 @@ def LibrarySums : PhasePass<"library-sums", "Fuse"> {
     product contracts, which is the gradient of a bias beside that of its weights, becomes part of the product, which
     reads the operand anyway. The target says for which types and sizes.
 
-    Runs before sums become parts of groups, so that what is left of these may be an epilogue itself. Remark: each sum.
+    Runs before sums become parts of groups, so that the rest of a group may be an epilogue itself. Remark: each sum.
   }];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
                            "::mlir::arith::ArithDialect"];
@@ -82,7 +82,7 @@ def GroupFusions : PhasePass<"group-fusions", "Fuse"> {
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
     producer, or of one that reads the same values, when both work on the same rows: elementwise operations of one shape,
     reductions over the last dimension and arithmetic on their results, normalisations, losses and sums of blocks of rows. Contractions, attention and indexing never join: they
-    are hand-written kernels. Nor does a sum of what rows were reduced to: it would leave fewer rows to compute in parallel. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
+    are hand-written kernels. Nor does a sum of reduced rows: it would leave fewer rows to compute in parallel. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
     no repeated value is stored unless something else reads it.
 
     Each group that merges several operations leaves a remark. With `merge=false` every operation is a group of its own.
@@ -95,8 +95,8 @@ def LibraryEpilogues : PhasePass<"library-epilogues", "Fuse"> {
   let summary = "Let a library compute elementwise work with products";
   let description = [{
     Where the target's products are a library's, which computes some epilogues with them, a group becomes part of the
-    product that it works on if all of it is such an epilogue: a bias, GELU in its form with tanh, both, with what GELU
-    is applied to as a second result, or the gradient of GELU. The target says which there are, and for which types and
+    product that it works on if all of it is such an epilogue: a bias, GELU in its form with tanh, both, with GELU's
+    operand as a second result, or the gradient of GELU. The target says which there are, and for which types and
     sizes. Nothing else reads the product. With `recompute selective` or `auto` GELU has no second result, because its
     group, as it is, is computed again.
 
@@ -127,7 +127,7 @@ def LimitRows : PhasePass<"limit-rows", "Fuse"> {
   let description = [{
     Products of rows in groups read no row behind their last offset. A group of operations whose results only they read,
     and each of whose rows needs the same row of its operands alone, leaves out those rows: it reads how many there are
-    on the device. Then what computes its operands may leave them out as well, as far as nobody else reads them.
+    on the device. Then the producers of its operands may leave them out as well, as far as nobody else reads them.
     Kernels of the registry that have such a form leave rows out too: rows of a result that nobody reads, and rows that
     they add up and that are zeros, as those of such a product are. A kernel and its count become a fusion of their own.
 
@@ -170,17 +170,17 @@ def Recompute : PhasePass<"recompute", "Fuse"> {
   let summary = "Compute forward values again in the backward pass, instead of keeping them";
   let description = [{
     As `recompute` of the strategy says. Works on the `microbatch` of a training step, or on the `forward` and
-    `backward` passes of each stage. The forward part is what the value written to `@loss_sum` needs, accumulators
+    `backward` passes of each stage. The forward part is all that the value written to `@loss_sum` needs, accumulators
     aside; all else is the backward part. A forward value that the backward part uses is kept, or computed again from
-    what is kept by a clone of its operation right before its first backward use. Clones are exact and run the same
+    kept values by a clone of its operation right before its first backward use. Clones are exact and run the same
     kernels, so that gradients are those of `none`, bit for bit; no later pass may merge them with the originals. Where
-    a schedule divides backward passes, the first half computes again what both halves need.
+    a schedule divides backward passes, the first half computes the values again that both need.
 
-    - `none` keeps everything; with `sequence_parallel`, shards of what is gathered, which is gathered again.
-    - `selective` computes again what is cheap and large: generated kernels, and what epilogues compute from stored
-      values, from values that are kept anyway; and it gathers again.
-    - `full` keeps what is alive at points of the forward pass where little is, as between layers, and computes again
-      everything between them; after the last point it does what `selective` does.
+    - `none` keeps everything; with `sequence_parallel`, shards of gathered tensors, which are gathered again.
+    - `selective` computes cheap and large values again from values that are kept anyway: those of generated kernels,
+      and those that epilogues compute from stored values; and it gathers again.
+    - `full` keeps the values alive at points of the forward pass where few bytes are, as between layers, and computes
+      everything between them again; after the last point it works as `selective`.
     - `auto` adds the least arithmetic and communication whose memory is at most `memory-target` bytes: greedily, by
       bytes freed at the peak for each operation of arithmetic, or one of the modes above where that is less. The stages
       of a rank have equal parts of it. Without a target it is `none`.

@@ -14,11 +14,11 @@ def DonateBuffers : PhasePass<"donate-buffers", "Hoist"> {
 }
 
 def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
-  let summary = "Run once what gives the same for every microbatch";
+  let summary = "Run launches once that give the same for every microbatch";
   let description = [{
     A launch in a segment that runs several times moves in front of it, if it reads nothing that the segment changes:
-    weights that are rounded to bf16, tables of angles. Its results then keep their memory through all runs, so what
-    makes much out of little stays where it is.
+    weights that are rounded to bf16, tables of angles. Its results then keep their memory through all runs, so a
+    launch with small operands and large results stays where it is.
 
     Expects in-place pairs to be known: runs after generate-kernels. Remark: how many commands moved.
   }];
@@ -42,7 +42,7 @@ def MapWeights : PhasePass<"map-weights", "Hoist"> {
 }
 
 def HoistIntoPrepare : PhasePass<"hoist-into-prepare", "Hoist"> {
-  let summary = "Run once when parameters are set what depends on them alone";
+  let summary = "Run launches that depend on parameters alone once, when these are set";
   let description = [{
     Where no entry but `init` writes a parameter, as in programs that only generate, launches that read parameters and
     constants alone move into an entry of their own, `prepare`, with their results: tables of angles, weights in another
@@ -72,13 +72,13 @@ def PackWeights : PhasePass<"pack-weights", "Hoist"> {
     share one buffer; the forward and the backward pass read a weight in different layouts. Results are the same bit for
     bit, and the variables of the plan, so checkpoints too, stay as they are.
 
-    Where no entry but `init` writes a parameter, the panels of parameters, and of what `prepare` computes from them, are
-    made in entry `prepare` (hoist-into-prepare), and persist.
+    Where no entry but `init` writes a parameter, the panels of parameters, and of values that `prepare` computes from
+    them, are made in entry `prepare` (hoist-into-prepare), and persist.
 
-    Not packed: what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
-    weights for which packing saves less than `min-saving` of the time of their products, by the model in
-    WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the weight;
-    anything where the strategy recomputes `full`, for who computes all again to save memory wants no second copies.
+    Not packed: weights that products read in place anyway, as those of few rows do; bf16, for a target without
+    AVX512-BF16; weights for which packing saves less than `min-saving` of the time of their products, by the model in
+    WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the
+    weight; anything where the strategy recomputes `full`: a user who computes all again to save memory wants no copies.
 
     Leaves a remark for each packed weight: bytes, calls and the share of time that is saved; and one for each reason why
     others stay plain, with the bytes that this leaves free.

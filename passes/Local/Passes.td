@@ -25,7 +25,7 @@ def ApplyZero : PhasePass<"apply-zero", "Local"> {
     in the backward pass. Where gradients are summed over further axes, shards are all-reduced along those.
 
     A parameter that all but its update round to one narrower type, as bf16 training does with the weights of products,
-    becomes a shard with levels 1 and 2 too, and gets a whole rounded copy, a mirror, which is what is gathered.
+    becomes a shard with levels 1 and 2 too, and gets a whole rounded copy, a mirror, to which gathers apply.
 
     A module without a strategy, or with level 0, stays as it is. Diagnosed: no gradient is summed over the axis.
   }];
@@ -45,12 +45,12 @@ def SplitStages : PhasePass<"split-stages", "Local"> {
     `@receive_gradient.S` for each stage S of the rank. Values go from one to another in states with the role `stash`.
     The timeline of the training step is the schedule's.
 
-    All other functions stay, each rank having what its stages need; scalars that stages share go through all-reduces
-    over the axis of the stages.
+    All other functions stay, each rank having the part that its stages need; scalars that stages share go through
+    all-reduces over the axis of the stages.
 
     Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently.
-    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, and what `label-stages`
-    diagnoses.
+    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, and the errors that
+    `label-stages` diagnoses.
   }];
   let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",
                            "::mlir::arith::ArithDialect"];
@@ -114,7 +114,7 @@ def CoalesceCollectives : PhasePass<"coalesce-collectives", "Local"> {
     Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
     long as none depends on another and their tensors have at most the `bucket_bytes` of the strategy together, and at
     most a sixteenth of all of them where that is a megabyte or more. A bucket starts when the
-    last of its members can; what depends on the first ones waits. The default is that of PyTorch's
+    last of its members can; operations that depend on its first members wait. The default is that of PyTorch's
     DistributedDataParallel. Collectives with different attributes stay apart, so labels of stages come first.
 
     Remark: a strategy says `bucket_bytes`, and no two collectives may be in one bucket.

@@ -20,7 +20,7 @@ def PackArena : PhasePass<"pack-arena", "Memory"> {
 def StateAlignments : PhasePass<"state-alignments", "Memory"> {
   let summary = "Say which addresses kernels take, and give buffers such addresses";
   let description = [{
-    Each argument of a kernel says what its address must be a multiple of, as the target knows it (targets/target.h). The
+    Each argument of a kernel states a divisor of its address, as the target knows it (targets/target.h). The
     alignment of each buffer becomes the largest that the target asks for on the device, or a launch on the buffer.
 
     Runs before pack-arena, which obeys the buffers, and behind everything that makes kernels.

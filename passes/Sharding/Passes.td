@@ -27,9 +27,9 @@ def PadForDivisibility : PhasePass<"pad-for-divisibility", "Shard"> {
   let description = [{
     A dimension of a variable that the axes of its sharding do not divide grows to the next size that they divide, and
     with it the dimension of everything that is computed from it or goes into it. The variable gets its shape without
-    padding as `dist.view`. Padding of variables is zero, at the beginning and after every step; what is computed, norms
-    of gradients included, does not change: where padding would, it is replaced by zero, or by a logit so low that its
-    class does not exist.
+    padding as `dist.view`. Padding of variables is zero, at the beginning and after every step; the results, norms
+    of gradients included, do not change: where padding would change them, it is replaced by zero, or by a logit so low
+    that its class does not exist.
 
     Diagnosed: a dimension that an operation needs as it is, such as that of a norm; with the operation, and the nearest
     sizes that divide.

@@ -29,7 +29,7 @@ def AssignStages : PhasePass<"assign-stages", "Train"> {
     neighbour to neighbour. Runs before differentiation, which then gives the transfers of gradients.
 
     Layers are those that parameters say. An operation belongs to the latest layer
-    among the parameters that it depends on; what comes before the first layer goes with the first stage, what comes
+    among the parameters that it depends on; operations before the first layer go with the first stage, those
     after the last one with the last. Layers are divided as the strategy says, or such that the most expensive stage is as cheap
     as possible by the cost model.
 
@@ -115,16 +115,16 @@ def KeepAccumulators : PhasePass<"keep-accumulators", "Train"> {
 }
 
 def LabelStages : PhasePass<"label-stages", "Train"> {
-  let summary = "Write down which stage computes what";
+  let summary = "Write down which stage computes which operation";
   let description = [{
     For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the
     transfers between stages, and `stage.phase` on the operations of the loss and of the `microbatch`. Earlier labels are
     replaced.
 
-    A transfer is in its two stages; an operation is in the stage of its operands; what depends on no stage is in every
-    stage that needs it. A variable is in the stage of what is written to it, or in those that read it. An operation is
-    forward if the loss or the token count depends on it, `both` if each phase may as well make its own, and backward
-    else.
+    A transfer is in its two stages; an operation is in the stage of its operands; one that depends on no stage is in
+    every stage that needs it. A variable is in the stage of the value written to it, or in those that read it. An
+    operation is forward if the loss or the token count depends on it, `both` if each phase may as well make its own,
+    and backward else.
 
     In functions that run once per step or evaluation, scalars of several stages that are added become one `stage.sum`,
     after those of each stage are added; other scalars that a second stage or the caller needs get a `stage.broadcast`.

@@ -34,8 +34,8 @@ bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<Bo
 // recording, which the first stream replays. Elsewhere each stream's launches and copies between its signals, waits and
 // communications are, which stay commands of their own.
 //
-// A program runs by its streams once before it is recorded: libraries and devices prepare in a first run what they may
-// not prepare while they record, and a program that runs once is not worth a recording.
+// A program runs by its streams once before it is recorded: libraries and devices make preparations in a first run that
+// they may not make while they record, and a program that runs once is not worth a recording.
 //
 // Whatever differs between runs is in memory, at the same addresses: commands have no other operands. Ports that take
 // two buffers in turn have a recording for each.

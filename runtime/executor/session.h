@@ -50,7 +50,7 @@ struct SessionOptions {
   // Links to emulate, by axis of the mesh.
   LinkTable links = {};
   // Proves that commands cannot race, hang or read bytes that nobody wrote (checker/PlanProof.h), and refuses a plan
-  // for several ranks without certificates. Off: whatever VerifyPlan accepts is run, to see what it does.
+  // for several ranks without certificates. Off: any plan that VerifyPlan accepts is run, to observe it.
   bool prove = true;
   // Receives each note for the user, at most once. A note does not end a run.
   std::function<void(absl::string_view)> note = {};

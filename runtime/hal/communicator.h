@@ -38,12 +38,12 @@ class Communicator {
   virtual absl::Status Issue(Stream& stream, const Operation& operation, absl::Span<const Piece> pieces) = 0;
 
   // Contract
-  //   What Exchange says about types, order, determinism, operations in place, and errors holds here too, with streams;
-  //   but that a device with a library of its own may combine values in another order, round what is between, and leave
-  //   a NaN out of a maximum, as its driver says; all members get the same bits.
+  //   The contract of Exchange on types, order, determinism, operations in place, and errors holds here, with
+  //   streams; but a device with a library of its own may combine values in another order, round intermediate values,
+  //   and leave a NaN out of a maximum, as its driver says; all members get the same bits.
   //   Operations of one communicator are in one stream, or ordered by events. Synchronize the stream to hold the
   //   caller. Memory: a single piece is copied; an array of several must stay until the stream was synchronised.
-  //   What is sent stays as it is until the operation ended in this stream, even where its members have it before.
+  //   Bytes to send stay as they are until the operation ended in this stream, even where its members have them before.
   //   Nothing is allocated by an operation for which room was made, or which is no larger than one before. Errors at
   //   the call: kInvalidArgument for a type, a peer or a size that is not possible. All else is an error of the stream.
 };

@@ -66,7 +66,7 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Executable>> LoadExecutable(absl::string_view format,
                                                                      absl::Span<const uint8_t> image) = 0;
 
-  // Creates a kernel of the registry. kNotFound and kInvalidArgument mean what they mean in kernels::CreateKernel.
+  // Creates a kernel of the registry. kNotFound and kInvalidArgument mean the same as in kernels::CreateKernel.
   virtual absl::StatusOr<std::unique_ptr<Launchable>> CreateKernel(const kernels::Signature& signature) = 0;
 
   // kResourceExhausted when the system has no thread for it.
@@ -84,7 +84,7 @@ class Device {
   virtual bool CanRecord() const { return false; }
 
   // Records the commands that `issue` issues to `streams`, which none of them runs then. Stream::Replay runs them all:
-  // the first begins after everything that is in that stream, what comes into it later begins after the last, and among
+  // the first begins after everything in that stream, commands that come into it later begin after the last, and among
   // themselves they are ordered as they are on these streams, by streams and by events that were recorded in `issue`.
   //
   // Waits until the streams are empty first. Fails with the error of `issue`, such as kUnimplemented for a call of the

@@ -21,12 +21,12 @@ using DriverPluginFunction = const DriverPlugin* (*)();
 inline constexpr char kDriverPluginFunction[] = "bowline_driver_plugin";
 
 // Contract
-//   The library is loaded once, and stays loaded until the process ends. It keeps what the function returns, which is
+//   The library is loaded once, and stays loaded until the process ends. It keeps the returned DriverPlugin, which is
 //   the same in all calls, and devices and their threads may use its code until then.
 //   Several threads may call the function, and `create`, at once. The caller owns the device that `create` returns.
 //   Where `interface_hash` is another than the program's, `create` is not called.
 //   Errors of `create`: kInvalidArgument for a setting that the driver does not have (CheckSettings) or whose value it
-//   cannot use; kUnavailable, with what is missing, where the machine has no such device or no library for it. No
+//   cannot use; kUnavailable, naming the missing part, where the machine has no such device or no library for it. No
 //   exception leaves it.
 
 }  // namespace bowline::hal

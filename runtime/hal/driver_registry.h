@@ -17,8 +17,8 @@ namespace bowline::hal {
 using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const DeviceOptions& options)>;
 
 // Drivers by name: those that were added, and plugins (runtime/hal/driver_plugin.h), of which the driver NAME is the
-// shared library libbowline_NAME.so. A value without global state, so that what is available is seen where it is
-// decided (runtime/drivers/builtin_drivers.h).
+// shared library libbowline_NAME.so. A value without global state, so that the available drivers are seen where they
+// are decided (runtime/drivers/builtin_drivers.h).
 class DriverRegistry {
  public:
   // kAlreadyExists when the name is taken.
@@ -45,7 +45,7 @@ struct DriverChoice {
   std::map<std::string, std::string> settings;
 };
 
-// kInvalidArgument saying what is wrong with the text.
+// kInvalidArgument naming the error in the text.
 absl::StatusOr<DriverChoice> ParseDriverChoice(absl::string_view text);
 
 // kInvalidArgument for a setting that is not among `known`, naming the driver, the setting and the known ones.

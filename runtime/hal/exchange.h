@@ -21,7 +21,7 @@ struct HostPiece {
 
 // An ordered set of ranks that exchange bytes of the host's memory, as one of them sees it. Devices make their
 // communicators from it (Device::CreateCommunicator): a device whose memory is the host's moves everything by it; one
-// with a communication library of its own exchanges what that library needs to begin with.
+// with a communication library of its own exchanges the bytes that the library needs to begin with.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -67,7 +67,7 @@ class Exchange {
   //   run operations that do not match (kind, reduction, type, counts, peer), naming two of them and the call of each.
   //   kDeadlineExceeded when a member does not come in time, saying who waits for whom: rank, operation, and its number
   //   on this communicator, from 0. kUnavailable, with the same, when a member's process died, was stopped or cannot be
-  //   reached. After an error of what members do, the ranks cannot know where they are: all communicators made with
+  //   reached. After an error of a member's call, the ranks cannot know where they are: all communicators made with
   //   this one are broken, and calls that wait on them, or come later, end with the same error.
 };
 

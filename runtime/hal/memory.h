@@ -6,7 +6,7 @@
 namespace bowline::hal {
 
 // A place in memory as commands of one device see it: a number, to which bytes are added. Only the device's driver
-// knows what it stands for; the host reads and writes through Allocation.
+// knows its meaning; the host reads and writes through Allocation.
 using DeviceAddress = uint64_t;
 
 // The kind of memory in which an allocation is.

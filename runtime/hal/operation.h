@@ -89,7 +89,7 @@ uint64_t TotalOf(absl::Span<const Piece> pieces) {
 
 // Contract
 //   An operation is a value that owns nothing; all functions but Describe allocate nothing, and any thread may call
-//   them. No function fails. Describe and Unpack take what another process may have sent: a word that is none becomes
+//   them. No function fails. Describe and Unpack take the input of another process: a word that is no operation becomes
 //   kNone. Otherwise Unpack(Pack()) is the operation, with the peer of a send or receive (at most 65534), and with the
 //   parameter of others. That a type, a peer or a parameter is possible among the members is for CheckOperation
 //   (communicator.h) to say, which every driver calls before it moves anything.

@@ -3,7 +3,7 @@
 
 namespace bowline::hal {
 
-// Commands of one device in a form in which it runs all of them for what it costs the host to issue one: see
+// Commands of one device in a form in which it runs all of them at the host's cost of issuing one: see
 // Device::Record and Stream::Replay.
 class Recording {
  public:

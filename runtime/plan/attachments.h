@@ -14,7 +14,7 @@ namespace bowline {
 // The config.json that the model was read from, as it was.
 inline constexpr char kConfigAttachment[] = "config.json";
 
-// Which keys of config.json say what the model computes: a JSON object, each key with an object, whose "null" says
+// The keys of config.json that determine the model's results: a JSON object, each key with an object, whose "null" says
 // whether null is a value, and not the same as an absent key, and whose "absent" is the value that an absent key means,
 // where there is one. Other keys are bounds, initial values, bookkeeping.
 inline constexpr char kFunctionKeysAttachment[] = "function_keys.json";

@@ -64,7 +64,7 @@ std::variant<TokenizeRequest, ApiError> ParseTokenizeRequest(absl::string_view b
 // How the fields of a request are taken.
 struct RequestFields {
   std::vector<std::string> honoured, ignored;
-  // Values of those that are not honoured under which they change nothing, beside null and what is empty.
+  // Values of those that are not honoured under which they change nothing, beside null and empty ones.
   std::map<std::string, std::vector<nlohmann::json>, std::less<>> defaults;
 };
 RequestFields FieldsOfChatRequests();

@@ -25,7 +25,7 @@ struct GenerationDefaults {
 };
 
 struct ModelFiles {
-  std::string name;  // of the model, as clients call it: what the file says, or the file's own name
+  std::string name;  // of the model, as clients call it: the one in the file, or the file's own
   std::unique_ptr<Tokenizer> tokenizer;
   std::string chat_template;  // the text; empty where there is none
   std::string begin_text, end_text;

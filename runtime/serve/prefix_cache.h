@@ -16,7 +16,7 @@ namespace bowline::serve {
 // that a chain of blocks stands for one beginning. Keys are compared in full: equal hashes find nothing wrong.
 //
 // Blocks that no sequence uses are idle, and evicted in the order in which they became so. A block has to become idle
-// before the one that it follows; so a chain loses its end first, and what a key calls the block before never changes.
+// before the one that it follows; so a chain loses its end first, and the block before that a key names never changes.
 class PrefixCache {
  public:
   PrefixCache(int64_t blocks, int64_t block_tokens);

@@ -19,7 +19,7 @@ namespace bowline::serve {
 
 using ServeClock = std::chrono::steady_clock;
 
-// How long clients waited, and for how much. Any thread may call. An answer is what vLLM counts as a request.
+// How long clients waited, and for how much. Any thread may call. vLLM calls an answer a request.
 class Latencies {
  public:
   struct Values {

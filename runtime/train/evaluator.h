@@ -50,7 +50,7 @@ class Evaluator {
 
   // Samples that do not fill a batch are repeated until they do, which every plan can run: the sums of that run are
   // those of the tail times how often it fits, and of its first samples, which came once more. These are subtracted by
-  // two more runs, of them beside copies of one sample, and of copies alone. No sum is much larger than what is wanted,
+  // two more runs, of them beside copies of one sample, and of copies alone. No sum is much larger than the wanted one,
   // so that nothing is lost by the subtraction.
   enum TailRun { kRepeated, kFirstOnes, kCopies };
 

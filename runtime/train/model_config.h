@@ -9,10 +9,10 @@
 
 namespace bowline {
 
-// The keys of config.json that say what a model computes (number of heads, rotation, epsilon of norms, activation,
+// The keys of config.json that determine a model's results (number of heads, rotation, epsilon of norms, activation,
 // ...), where the config.json of `directory` has another value than the one that the plan was compiled from:
-// '"rope_theta" is 500000.0, but 10000.0 in the plan'. Which keys these are the family knew that read them, and the
-// plan says, with the values that absent ones mean. A key that one of both must have and lacks is not compared; older
+// '"rope_theta" is 500000.0, but 10000.0 in the plan'. The family that read the model knew these keys, and the plan
+// lists them, with the values that absent ones mean. A key that one of both must have and lacks is not compared; older
 // and newer forms of the rotation's keys are the same. Empty where the plan or the directory has no config.json.
 // kInvalidArgument where one is no JSON object.
 absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory);

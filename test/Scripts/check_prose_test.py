@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/check-prose.py: which pages it reads, and which sentences it refuses."""
+"""Tests of scripts/check-prose.py: which pages and sources it reads, and which sentences it refuses."""
 
 import pathlib
 import subprocess
@@ -25,6 +25,27 @@ echo what what what  # Who asks?
 ```
 """
 
+HEADER = f"""\
+// {LONG.replace(chr(10), " ")}
+const char* what = "What is wrong with what? // What?";  // none of `what`
+"""
+
+TABLEGEN = f"""\
+def What : Op<"what", "what it"> {{
+  // {LONG.replace(chr(10), " ")}
+  let summary = "The name of a thing";
+  let description = [{{
+    A text.
+    ```mlir
+    what
+    ```
+  }}];
+  let extraClassDeclaration = [{{
+    int what();
+  }}];
+}}
+"""
+
 
 class CheckProseTest(unittest.TestCase):
     def setUp(self):
@@ -32,6 +53,10 @@ class CheckProseTest(unittest.TestCase):
         self.addCleanup(self.scratch.cleanup)
         self.root = pathlib.Path(self.scratch.name).resolve()
         self.write("docs/page.md", GOOD)
+        self.write("passes/Passes.td", TABLEGEN)
+        self.write("checker/Check.h", HEADER)
+        self.write("runtime/hal/device.h", HEADER)
+        self.write("runtime/drivers/driver.h", "// What no rule reads.\n")
         self.write("build/README.md", "What was built.\n")
         self.write("CHANGELOG.md", "What changed.\n")
 
@@ -47,7 +72,7 @@ class CheckProseTest(unittest.TestCase):
     def test_good(self):
         result = self.check()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(result.stdout, "prose: 1 pages, 0 violations\n")
+        self.assertEqual(result.stdout, "prose: 1 pages, 3 sources, 0 violations\n")
 
     def test_first_words(self):
         for sentence, word in (("What is left stays.", "What"), ("It ends. Who waits is named.", "Who"),
@@ -77,6 +102,32 @@ class CheckProseTest(unittest.TestCase):
                 self.write(name, "It says what it does.\n")
                 self.assertIn(f"{name}:1:", self.check().stderr)
                 (self.root / name).unlink()
+
+    def test_sources(self):
+        what = "The pass says what it does."
+        for name, good, bad, line in (
+                ("checker/Check.h", HEADER, HEADER + f"int x;  ///< {what}\n", 3),
+                ("dialects/Graph/Graph.h", "", f"// {what}\n", 1),
+                ("runtime/hal/device.h", HEADER, HEADER + f'char c = \'"\';  // "c": {what}\n', 3),
+                ("passes/Passes.td", TABLEGEN, TABLEGEN.replace("The name of a thing", what), 3),
+                ("passes/Passes.td", TABLEGEN, TABLEGEN.replace("A text.", what), 5),
+                ("dialects/Graph/Graph.td", "", f"let methods = [InterfaceMethod<[{{\n{what}\n}}]>];\n", 2)):
+            with self.subTest(name, line=line):
+                self.write(name, bad)
+                # Once in the 1,000 words of the group, however few the file has.
+                self.assertEqual(self.check().returncode, 0)
+                result = self.check("--limit", "0.9")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(f"{name}:{line}: 'what' stands 1 times in 1", result.stderr)
+                self.write(name, bad.replace(what, "It ends. What is left stays."))
+                result = self.check()
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(f"{name}:{line}: a sentence begins with 'What'", result.stderr)
+                self.write(name, good)
+
+    def test_no_sources(self):
+        (self.root / "checker/Check.h").unlink()
+        self.assertEqual(self.check().returncode, 1)
 
     def test_no_pages(self):
         (self.root / "docs/page.md").unlink()

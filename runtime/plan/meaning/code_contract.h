@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_CODE_CONTRACT_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_CODE_CONTRACT_H_
 
-// A contract binds generated code to what the plan says of it: whoever makes code states the contract of each kernel
+// A contract binds generated code to the plan's description of it: its generator states the contract of each kernel
 // that calls it (fbs::Code.contracts), and the loader computes it again from the kernel. Code of another symbol, a
 // launch of fewer pieces, arguments of other types or sizes and in-place pairs that nobody generated code for have
 // another contract.

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_PLAN_MEANING_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_PLAN_MEANING_H_
 
-// Digests of what a plan computes: two plans with equal digests give the same bits, whatever the order of their
+// Digests of a plan's results: two plans with equal digests give the same bits, whatever the order of their
 // commands, their streams, events and places in memory.
 //
 // Each entry is executed, with its timeline expanded, on digests instead of values. A kernel's result has the digest of
@@ -40,7 +40,7 @@ struct ValueMeaning {
   Digest digest;
 };
 
-// The digests of what an entry leaves behind on the ranks of a role, in this order: its interface, which is what
+// The digests of an entry's effects on the ranks of a role, in this order: its interface, which
 // callers and proofs take for granted (target, attachments, seed, mesh, ports, states, in-place pairs of kernels); its
 // outputs, by name; each state that it changes, by flags and key; other buffers that it changes although they must not
 // change.

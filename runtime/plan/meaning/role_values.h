@@ -88,8 +88,8 @@ class RoleValues {
   void Launch(const fbs::Command& command);
   void Copy(const fbs::Command& command);
   void Collective(const fbs::Command& command);
-  // The digest, or the pieces, of what operand i of the current command holds. An operand that lies by rank holds what
-  // the rank wrote through it; if something else has written there since, a part of that.
+  // The digest, or the pieces, of the value that operand i of the current command holds. An operand that lies by rank
+  // holds the value that the rank wrote through it; if something else has written there since, a part of that.
   Digest DigestOf(size_t i);
   void Read(size_t i, ValuePieces& pieces);
   void Write(size_t i, absl::Span<const ValuePiece> pieces);

@@ -30,8 +30,8 @@ void Append(ValuePieces& pieces, const ValuePiece& piece);
 // The digest of bytes that hold these pieces: the value's own digest if they are its first bytes.
 Digest DigestOf(absl::Span<const ValuePiece> pieces);
 
-// Bounds the work and memory that a hostile file can make its reader spend. Once exhausted it stays so, and what is
-// computed then means nothing.
+// Bounds the work and memory that a hostile file can make its reader spend. Once exhausted it stays so, and results
+// computed from then on mean nothing.
 class WorkMeter {
  public:
   WorkMeter(uint64_t steps, uint64_t pieces) : steps_(steps), pieces_(pieces) {}

@@ -32,7 +32,7 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 //   verify_programs.cc        streams, segments, calls, commands and their operands
 //   verify_communication.cc   collectives, sends and receives
 //   verify_entries.cc         entries and their ports
-//   verify_certificate.cc     certificates, where there are any, prove what they say
+//   verify_certificate.cc     certificates, where there are any, prove their claims
 absl::Status VerifyPlan(const fbs::Plan& plan);
 
 // kFailedPrecondition if the verified plan is for several ranks and has no certificates: whether its ranks would wait

@@ -32,7 +32,7 @@ absl::Status Broken(const Pieces&... pieces) {
 absl::Status VerifyIndex(absl::string_view place, absl::string_view what, uint64_t index, uint64_t count);
 
 // Checks that the elements of a vector are at multiples of 8 bytes. The generated verifier (FlatBuffers 2.0.8) checks
-// the alignment of a vector's length alone, which is less than what 8-byte elements need.
+// the alignment of a vector's length alone, which is less than 8-byte elements need.
 template <typename T>
 absl::Status VerifyAligned(absl::string_view place, absl::string_view what, const flatbuffers::Vector<T>* vector) {
   if (SizeOf(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0) return absl::OkStatus();

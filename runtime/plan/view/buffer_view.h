@@ -34,8 +34,8 @@ ByteRange RangeOfOperand(const fbs::Plan& plan, const fbs::Operand& operand, uin
 std::vector<uint32_t> FindSameViews(const fbs::Plan& plan);
 
 // Returns whether source and destination of the collective, in these buffers and with equal ranges (RangeOfOperand),
-// may share their bytes: those of an AllReduce that lie alike, and a rank's own part of what it gathers or scatters.
-// `bytes` is the size of a part, which is that of Piece.count elements.
+// may share their bytes: those of an AllReduce that lie alike, and a rank's own part of the gathered or scattered
+// tensor. `bytes` is the size of a part, which is that of Piece.count elements.
 bool MayBeInPlace(const fbs::Plan& plan, const fbs::Collective& collective, uint64_t bytes, const fbs::Buffer& source,
                   const fbs::Buffer& destination);
 

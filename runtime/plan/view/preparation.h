@@ -10,7 +10,7 @@
 
 namespace bowline {
 
-// An entry of kind Prepare computes what depends on parameters and constants alone: weights in the order in which
+// An entry of kind Prepare computes values that depend on parameters and constants alone: weights in the order in which
 // products read them, tables of angles. It runs after parameters were set and before any entry that reads its results.
 
 // Appends the operands of any command to `uses`, in order, and for a copy its source before its destination.

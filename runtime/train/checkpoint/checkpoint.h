@@ -71,8 +71,8 @@ class Checkpoint {
   // The checkpoint that the file `latest` of the run's directory names, where it is not there: the name, or empty.
   const std::string& lost() const { return lost_; }
 
-  // An error of one of its files: kNotFound, kInvalidArgument and kDataLoss also say that the checkpoint is damaged, and
-  // name the one before it.
+  // An error of one of its files: kNotFound, kInvalidArgument and kDataLoss also say that the checkpoint is damaged,
+  // and name the one before it.
   absl::Status Damaged(const absl::Status& status) const;
   // Checks that the files of tensors were saved with this state. Reads their headers alone.
   absl::Status CheckState() const;
@@ -83,7 +83,7 @@ class Checkpoint {
   // is read from the optimizer's tensor with its bits; kInvalidArgument or kDataLoss when its files are damaged. A
   // tensor that is not saved is rounded to its own type. `begin` runs right before memory is touched; its error ends
   // the loading. kInvalidArgument, naming tensor and element, before that when a parameter that is stored rounded is
-  // not what its bits round to: one of the two files was changed. `check`, which may be null, looks at all values that
+  // not its bits, rounded: one of the two files was changed. `check`, which may be null, looks at all values that
   // were saved; its error ends the loading, with some memory written.
   absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {},
                     absl::FunctionRef<absl::Status()> begin = absl::OkStatus, FiniteCheck* check = nullptr) const;

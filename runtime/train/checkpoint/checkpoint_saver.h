@@ -53,8 +53,8 @@ class CheckpointSaver {
   // Ends a save in the background as Abandon does.
   ~CheckpointSaver();
 
-  // Saves, once the save before is done: in the background if `in_background` and a copy of what all ranks of this
-  // machine store fits into its memory. The states may change when it returns.
+  // Saves, once the save before is done: in the background if `in_background` and a copy of the tensors that all
+  // ranks of this machine store fits into its memory. The states may change when it returns.
   absl::Status Save(CheckpointContent content, bool in_background);
 
   // To be called between steps: ends a save in the background whose files are all written.

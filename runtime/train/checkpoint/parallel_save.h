@@ -46,9 +46,9 @@ class ParallelSave {
   // The bytes of the tensors that this rank stores.
   absl::StatusOr<uint64_t> bytes() const;
 
-  // Copies what the ranks store to `memory`, so that the states may change before Write. `memory`, which outlives the
-  // save, is replaced where it is too small. Returns false, and nothing is copied, when a rank has no memory for it.
-  // Ranks call it together.
+  // Copies the tensors that the ranks store to `memory`, so that the states may change before Write. `memory`, which
+  // outlives the save, is replaced where it is too small. Returns false, and nothing is copied, when a rank has no
+  // memory for it. Ranks call it together.
   absl::StatusOr<bool> Copy(PageMemory& memory, Agreement& agreement);
 
   // Writes the files of this rank, on any thread.

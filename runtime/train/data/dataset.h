@@ -52,7 +52,7 @@ class TokenDataset {
   // inside [0, size()), kInvalidArgument naming file, position and id when a token is not inside [0, vocabulary).
   virtual absl::Status Read(int64_t begin, int64_t count, int32_t* out) const = 0;
 
-  // Checks what opening leaves unchecked to stay O(1): that the sequences of a Megatron index follow each other without
+  // Checks, as opening does not in order to stay O(1), that the sequences of a Megatron index follow each other without
   // gaps. Linear in the size of the index.
   virtual absl::Status CheckIndex() const { return absl::OkStatus(); }
   // Whether there is an index to check.

@@ -34,7 +34,7 @@ bool LooksLikeLlmc(absl::Span<const uint8_t> file);
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file);
 
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name);
-// A file of nothing but tokens. Refused is what is no whole number of them, and what other programs would know: files
+// A file of nothing but tokens. Refuses a size that is no whole number of them, and formats of other programs: files
 // with a header of their own, compressed ones, and text.
 absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, ElementType type, const std::string& name);
 absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const std::string& name);

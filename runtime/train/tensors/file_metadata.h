@@ -13,14 +13,14 @@
 
 namespace bowline {
 
-// "step", and "state", a digest of what trainer_state.json says of step, data and settings; of a file of a rank, which
+// "step", and "state", a digest of step, data and settings in trainer_state.json; of a file of a rank, which
 // `rank` gives, also "rank", and "run" where the run has a name. Whole files lack the name of the run: with equal
 // states runs save equal bytes.
 std::map<std::string, std::string> FileMetadata(const TrainerState& state, std::optional<int64_t> rank);
 
 // kInvalidArgument, naming the file and the difference, where a file was not saved with `state` by `rank`. A file of
-// before 2026-11-27, or one that another program wrote, says less, and is compared by what it says; a file of a rank
-// says at least step and rank.
+// before 2026-11-27, or one that another program wrote, has fewer keys, and is compared by those; a file of a rank
+// has at least step and rank.
 absl::Status CheckFileMetadata(const std::string& path, const std::map<std::string, std::string>& metadata,
                                const TrainerState& state, std::optional<int64_t> rank);
 

@@ -16,7 +16,7 @@
 //   }
 //
 // `view`, `cuts` (the shardings of its dimensions), `flat`, `role` and `role_axis` may be missing; they are then the
-// shape, none, none, 0 and none. They mean what runtime/base/tensor_division.h says; the axes that are not named there,
+// shape, none, none, 0 and none. Their meaning is in runtime/base/tensor_division.h; the axes that are not named there,
 // in the order of the mesh and without the role's, are those of the copies. So the size of the index depends on the
 // number of ranks no more than that of a plan.
 
