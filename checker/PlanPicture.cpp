@@ -178,12 +178,12 @@ private:
       exposed += activities_.exposedShare(role) / roles();
     }
     const bool isTraining = entryOf(0).kind() == fbs::EntryKind::TrainStep;
-    svg_.text("soft", kMargin, 54,
-              absl::StrCat(isTraining ? "A step" : "A run", " takes ", describeSeconds(activities_.seconds()), ", ",
-                           percent(idle), " of it idle",
-                           activities_.communicates() ? absl::StrCat(", ", percent(exposed), " exposed communication")
-                                                      : "",
-                           roles() > 1 ? absl::StrCat(", on average over ", roles(), " roles") : ""));
+    svg_.text(
+        "soft", kMargin, 54,
+        absl::StrCat(isTraining ? "A step" : "A run", " takes ", describeSeconds(activities_.seconds()), ", ",
+                     percent(idle), " of it idle",
+                     activities_.communicates() ? absl::StrCat(", ", percent(exposed), " exposed communication") : "",
+                     roles() > 1 ? absl::StrCat(", on average over ", roles(), " roles") : ""));
     const fbs::Target &target = *plan_.target();
     svg_.text("right", kWidth - kMargin, 32,
               shortened(absl::StrCat(printable(target.device()), " ", printable(target.cpu()), ", ",

@@ -35,17 +35,9 @@ std::string bowline::formatBytes(uint64_t bytes) {
 }
 
 absl::StatusOr<uint64_t> bowline::parseBytes(const std::string &text) {
-  static const std::map<std::string, uint64_t> units = {{"", 1},
-                                                        {"B", 1},
-                                                        {"KiB", 1ull << 10},
-                                                        {"MiB", 1ull << 20},
-                                                        {"GiB", 1ull << 30},
-                                                        {"TiB", 1ull << 40},
-                                                        {"kB", 1000},
-                                                        {"KB", 1000},
-                                                        {"MB", 1000000},
-                                                        {"GB", 1000000000},
-                                                        {"TB", 1000000000000}};
+  static const std::map<std::string, uint64_t> units = {
+      {"", 1},      {"B", 1},     {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30},  {"TiB", 1ull << 40},
+      {"kB", 1000}, {"KB", 1000}, {"MB", 1000000},     {"GB", 1000000000},  {"TB", 1000000000000}};
   size_t digits = text.find_first_not_of("0123456789.");
   std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   double number = 0;

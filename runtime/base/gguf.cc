@@ -14,7 +14,7 @@
 namespace bowline {
 namespace {
 
-constexpr absl::string_view kMagic = "GGUF";
+constexpr absl::string_view kGgufMagic = "GGUF";
 constexpr uint64_t kMaxKeyBytes = 65535;  // the format's own limit
 constexpr uint64_t kMaxNameBytes = 64;    // the format's own limit
 constexpr uint32_t kMostDimensions = 4;   // the format's own limit
@@ -200,13 +200,13 @@ absl::StatusOr<GgufFile> GgufFile::FromBytes(absl::Span<const uint8_t> bytes, co
 absl::Status GgufFile::Parse() {
   if (bytes_.empty()) return absl::DataLossError(absl::StrCat("'", path_, "' is empty; get a whole copy of it"));
   // A file that was cut off within the magic number is truncated.
-  const bool may_begin = absl::StartsWith(kMagic, TextOf(bytes_.subspan(0, kMagic.size())));
+  const bool may_begin = absl::StartsWith(kGgufMagic, TextOf(bytes_.subspan(0, kGgufMagic.size())));
   if (const std::string text = DescribeText(bytes_); !may_begin && !text.empty() && ForeignFormatOf(bytes_).empty()) {
     return absl::InvalidArgumentError(absl::StrCat("'", path_, "' is no GGUF file; ", text));
   }
   Cursor cursor(path_, bytes_);
-  BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> magic, cursor.Take(kMagic.size(), "the magic number"));
-  if (TextOf(magic) != kMagic)
+  BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> magic, cursor.Take(kGgufMagic.size(), "the magic number"));
+  if (TextOf(magic) != kGgufMagic)
     return cursor.Error(absl::StrCat("does not begin with \"GGUF\"; this is no GGUF file", ForeignFormatNote(bytes_)));
   BOWLINE_ASSIGN_OR_RETURN(const uint32_t version, cursor.Number<uint32_t>("the version"));
   if (version != 2 && version != 3) {
