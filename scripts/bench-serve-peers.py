@@ -44,8 +44,18 @@ BOWLINE = {
 }
 LLAMA_CPP = {"llama.cpp": "llama_cpp", "ik_llama.cpp": "ik_llama_cpp"}
 WEIGHTS = {"bf16": "bf16", "vllm": "bf16"}  # of candidates that have others than the file's
-TITLES = {"llama.cpp": "llama.cpp, Q4_1", "llama.cpp-server": "llama.cpp, Q4_1, by its Python server",
-          "ik_llama.cpp": "ik_llama.cpp, Q4_1", "openvino": "OpenVINO GenAI, Q4_1", "vllm": "vLLM, bf16"}
+TITLES = {"llama.cpp": "llama.cpp, {}", "llama.cpp-server": "llama.cpp, {}, by its Python server",
+          "ik_llama.cpp": "ik_llama.cpp, {}", "openvino": "OpenVINO GenAI, {}", "vllm": "vLLM, bf16"}
+
+
+def weights_in(model):
+    """The type of a file's weights, by its name: "Q8_0" of "small-q8_0.gguf"."""
+    found = re.search(r"(?<![a-z0-9])(b?f16|f32|i?q[0-9][a-z0-9_]*)$", model.stem.lower())
+    return "as in the file" if not found else found[1] if "f" in found[1] else found[1].upper()
+
+
+def title_of(name, model):
+    return BOWLINE[name][0] if name in BOWLINE else TITLES[name].format(weights_in(model))
 
 
 def prompts(count, tokens, seed):
@@ -64,9 +74,9 @@ def weight_bytes_of(report, stored_bytes):
 
 
 class Candidate:
-    def __init__(self, name, title, weight_bytes, start):
+    def __init__(self, name, title, weight_bytes, start, weights="as in the file"):
         self.name, self.start = name, start  # start(threads, log, processors, limit_s) -> Session
-        self.row = {"name": name, "title": title, "ours": name in BOWLINE, "weights": WEIGHTS.get(name, "Q4_1"),
+        self.row = {"name": name, "title": title, "ours": name in BOWLINE, "weights": WEIGHTS.get(name, weights),
                     "weight_bytes": weight_bytes, "values": {},
                     "failed": [], "notes": [], "others_cpus": [], "loads": []}
         self.streams = (8, 32)
@@ -182,7 +192,7 @@ def bowline(name, options, model, folder):
         port = serve_client.free_port()
         return serve_client.Server([options.build_dir / "bin/bowline-serve", plans[threads], "--weights", model, "--port",
                                     port], port, log, processors, limit_s)
-    return Candidate(name, title, sizes[name], start), None
+    return Candidate(name, title, sizes[name], start, weights_in(model)), None
 
 
 def vllm(python, model, folder):
@@ -199,7 +209,7 @@ def vllm(python, model, folder):
              MAX_CONTEXT, "--max-num-seqs", STREAMS, "--host", "127.0.0.1", "--port", port], port, log, processors, limit_s,
             {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, processors)),
              "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
-    return Candidate("vllm", TITLES["vllm"], (directory / "model.safetensors").stat().st_size, start), None
+    return Candidate("vllm", title_of("vllm", model), (directory / "model.safetensors").stat().st_size, start), None
 
 
 def peer(name, python, model):
@@ -217,7 +227,7 @@ def peer(name, python, model):
             return serve_client.Runner([python, PEERS / program[0], *program[1:], "--model", model, "--threads", threads,
                                         "--context", CACHE_TOKENS, "--streams", STREAMS], log, processors, limit_s,
                                        {"OMP_NUM_THREADS": str(threads), "PYTHONDONTWRITEBYTECODE": "1"})
-    candidate = Candidate(name, TITLES[name], model.stat().st_size, start)
+    candidate = Candidate(name, title_of(name, model), model.stat().st_size, start, weights_in(model))
     if name == "llama.cpp-server":  # computes one request at a time
         candidate.streams = ()
     return candidate
@@ -227,9 +237,10 @@ def prepare(options, model, folder):
     """(candidates, rows of skipped candidates)"""
     found, skipped = [], []
 
-    def skip(name, title, reason):
+    def skip(name, reason):
+        title = title_of(name, model)
         print(f"bench-serve-peers: skipped: {title}: {reason}", file=sys.stderr, flush=True)
-        skipped.append({"name": name, "title": title, "ours": name in BOWLINE, "weights": WEIGHTS.get(name, "Q4_1"),
+        skipped.append({"name": name, "title": title, "ours": name in BOWLINE, "weights": WEIGHTS.get(name, weights_in(model)),
                         "values": {}, "failed": [reason], "others_cpus": [], "weight_bytes": 0})
 
     pythons = {}
@@ -238,7 +249,7 @@ def prepare(options, model, folder):
             candidate, reason = bowline(name, options, model, folder)
             found += [candidate] if candidate else []
             if reason:
-                skip(name, BOWLINE[name][0], reason)
+                skip(name, reason)
             continue
         of = name.removesuffix("-server")
         if of not in pythons:
@@ -252,7 +263,7 @@ def prepare(options, model, folder):
         if candidate:
             found.append(candidate)
         else:
-            skip(name, TITLES[name], reason)
+            skip(name, reason)
     return found, skipped
 
 
