@@ -303,7 +303,7 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
                                         target.has_host_threads ? pipeline.threads : 1));
 }
 
-/// Gives a plan the certificate that its loader checks. A person may have edited the program of an earlier phase.
+/// Adds the certificate that the loader checks. Fails if the plan is unsound, as after a hand edit of an earlier phase.
 static absl::Status prove(fbs::PlanT &plan, const CompileOptions &options) {
   absl::Status status = CertifyPlan(plan);
   if (status.code() != absl::StatusCode::kAborted)

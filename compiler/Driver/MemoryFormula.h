@@ -76,7 +76,7 @@ struct MemoryInputs {
   std::string zeroAxis; ///< empty where ZeRO divides nothing
 };
 
-/// Whether the page has a formula for how many microbatches a schedule keeps.
+/// Whether docs/memory.md has a formula for the number of microbatches that a schedule keeps.
 bool hasFormula(ScheduleKind kind);
 
 /// The bytes that a rank needs at one time, by their contents.

@@ -55,8 +55,8 @@ public:
 
   EquivalenceChecker() : values(kSeedOfValues) {}
 
-  /// Takes the program before the first step. Fails with diagnostics where it cannot be interpreted on the values that
-  /// are drawn, or is too large for it.
+  /// Takes the program before the first step. Fails with diagnostics if the program is too large to interpret, or if
+  /// the interpreter fails on the random inputs.
   llvm::LogicalResult begin(mlir::ModuleOp module);
 
   /// Checks the program after a step. Fails with a diagnostic at the module that names the step and the first tensor

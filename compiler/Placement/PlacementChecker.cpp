@@ -263,7 +263,7 @@ void PlacementChecker::place(Run &run, Operation *op) {
 
 std::string PlacementChecker::nameIn(int64_t role, StringRef name) { return (Twine(role) + " " + name).str(); }
 
-/// Where a variable's layout says that `value` of the whole program is. Fails where that is no division of it.
+/// The placement of a whole tensor by a variable's layout. Fails if the layout does not divide the tensor.
 static FailureOr<ValuePlacement> placementIn(Operation *variable, Value value, dist::MeshOp mesh) {
   FailureOr<dist::Layout> layout = dist::Layout::of(variable);
   if (failed(layout))

@@ -35,7 +35,7 @@ public:
   virtual void require(unsigned operand, double number) = 0;
 };
 
-/// A finite number of the type whose exponential, less that of any logit, is zero.
+/// A finite number x of the type such that exp(x - logit) is zero for every logit.
 double absentLogit(mlir::Type elementType);
 
 /// The number that an elementwise operation gives for the numbers that its operands' padding holds.

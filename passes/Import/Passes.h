@@ -21,7 +21,7 @@ namespace bowline {
 /// Verifies that a frontend wrote operations of the graph level alone.
 llvm::LogicalResult verifyInput(mlir::ModuleOp module);
 
-/// Verifies that phase `graph` left the graph level, with something that can be run.
+/// Verifies the end of phase `graph`: the program is at the graph level, and has an entry or a function to run.
 llvm::LogicalResult verifyGraph(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -103,7 +103,7 @@ LogicalResult Strategy::readMesh(dist::StrategyOp op) {
   return success();
 }
 
-/// An axis with a usual name that has no other use gets the usual one.
+/// Gives an axis with a usual name, such as "dp", its usual use unless the strategy gives it another.
 void Strategy::chooseAxes(dist::StrategyOp op) {
   if (auto batch = op.getOnly<dist::BatchOp>())
     for (StringRef axis : batch.getAxes().getAsValueRange<StringAttr>())

@@ -19,7 +19,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Training/Passes.h.inc"
 
-/// Verifies that phase `train` left the graph level, with something that can be run.
+/// Verifies the end of phase `train`: the program is at the graph level, and has an entry or a function to run.
 llvm::LogicalResult verifyTrain(mlir::ModuleOp module);
 
 } // namespace bowline

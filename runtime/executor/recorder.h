@@ -13,7 +13,7 @@
 
 namespace bowline {
 
-// The place of a command: the call of the timeline, and its index in there.
+// The place of a command: a call of the timeline, and the index of the command in that call.
 struct CommandPlace {
   uint32_t call = 0, command = 0;
 };

@@ -62,8 +62,8 @@ class Stream {
   // new one afterwards.
   virtual absl::Status Synchronize() = 0;
 
-  // Returns whether a command has failed, when its call had returned, since the stream was synchronised last. Waits
-  // for nothing: failures of commands before a point that was awaited are known, later ones may not be known yet.
+  // Returns whether a command that was issued since the last Synchronize has failed later than its call returned. Waits
+  // for nothing: it knows failures of commands before an awaited point, and may not know later ones yet.
   virtual bool HasFailed() const { return false; }
 
   // Commands that are issued from now on have this label, by which their issuer knows them. It is 0 at first.

@@ -151,7 +151,7 @@ absl::Status Spawner::Start() {
   for (int rank = 0; rank < static_cast<int>(children_.size()); ++rank) {
     BOWLINE_RETURN_IF_ERROR(StartRank(rank));
   }
-  // The ranks have it; without one that has it, connections are refused.
+  // Ranks hold the listener and the pipe now. If all ranks close the listener, connections are refused.
   listener_.Close();
   reports_of_rank_.Close();
   return absl::OkStatus();

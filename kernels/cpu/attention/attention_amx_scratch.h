@@ -47,8 +47,8 @@ struct AttentionAmxUnits {
 template <typename Owner>
 struct AttentionAmxMemory {
   using AmxUnits = AttentionAmxUnits<Owner>;
-  // Keys that are packed at once; their scores with kRows queries are 16 KiB. Blocks begin at multiples of it, so that
-  // bits of a query do not depend on the unit that it is in.
+  // Keys that are packed at once; their scores with kRows queries are 16 KiB. Blocks of keys begin at multiples of it
+  // in every unit of work, so that the bits of a query do not depend on the division into units.
   static constexpr int64_t kBlockK = 128;
 
   uint16_t* q;                    // registers of A: [kRows / 2 rows][group of 32 elements][16 rows][32]

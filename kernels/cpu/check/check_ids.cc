@@ -5,7 +5,7 @@
 namespace bowline::kernels {
 namespace {
 
-// A read of ids beside that of whole rows: no work for several threads.
+// Reading the ids takes so little time beside the gather of rows that it has one thread.
 class CheckIds : public Kernel {
  public:
   explicit CheckIds(const DataCheckShape& shape) : shape_(shape) {}

@@ -111,7 +111,7 @@ class Team {
   alignas(kCacheLine) std::optional<Region> region_;
   // Chunks of the present round. Helpers that have run some and find no more count them off.
   alignas(kCacheLine) std::atomic<uint32_t> unfinished_{0};
-  // The reports of members, each every few milliseconds, since the caller looked.
+  // Reports of members, one each few milliseconds, since the caller took them last.
   std::atomic<int64_t> taken_{0};
 };
 

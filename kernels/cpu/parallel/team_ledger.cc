@@ -31,7 +31,7 @@ void TeamLedger::GiveUp(int lost) {
 void TeamLedger::SeeIdle(int64_t since, int64_t until) {
   if (whole() || since > until) return;
   if (lost_) {
-    // Reports from before members were given up say nothing about now.
+    // Reports from before the team shrank say nothing about its members now.
     lost_ = false;
     seen_ = until;
   }

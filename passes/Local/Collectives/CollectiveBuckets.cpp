@@ -141,7 +141,7 @@ bool CollectiveBuckets::isDependent(Operation *op) const {
     uses |=
         llvm::any_of(inner->getOperands(), [&](Value operand) { return involved.contains(operand.getDefiningOp()); });
   });
-  // A read or write of a variable keeps its place among the moving operations that access the variable.
+  // A read or write of a variable stays in order with operations that move and access the same variable.
   if (auto access = dyn_cast<graph::ReadOp>(op))
     uses |= written.contains(access.getVariableAttr());
   if (auto access = dyn_cast<graph::WriteOp>(op))

@@ -83,7 +83,7 @@ private:
   void gatherAll();
   void gatherParameter(mlir::Value whole, llvm::ArrayRef<Demand> demands, llvm::ArrayRef<Demand> ofAll);
   void gather(mlir::Value whole, llvm::ArrayRef<Demand> demands, int64_t repetition);
-  /// The parameter that \p whole is, perhaps rounded; empty if it is none.
+  /// The parameter whose value, or whose value rounded, \p whole is; empty if it is neither.
   llvm::StringRef parameterOf(mlir::Value whole) const;
 
   graph::FuncOp function;

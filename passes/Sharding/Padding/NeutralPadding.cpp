@@ -64,7 +64,7 @@ NeutralPadding::Number NeutralPadding::numberIn(Value value, int64_t dim) const 
 
 void NeutralPadding::require(OpOperand &operand, int64_t dim, double number) {
   Number present = numberIn(operand.get(), dim);
-  // A negative number is required of a logit's padding, for which any lower number will do as well.
+  // Only logits need a negative number in their padding, and for them any lower number does too.
   if (present && (*present == number || (number < 0 && *present < number)))
     return;
   operand.set(mask(operand.get(), dim, number));

@@ -17,7 +17,7 @@ using namespace bowline;
 
 namespace {
 
-/// Ranks between two blocks: all sends of the block before and all receives of the block after are under way together.
+/// Between two blocks, all ranks end the sends of the first and the receives of the second together.
 class SynchronousRun {
 public:
   explicit SynchronousRun(const Schedule &schedule);

@@ -40,8 +40,8 @@ namespace bowline {
 
 class FiniteCheck;  // stored_part.h
 
-// The names of checkpoints in `directory`, whatever lies there, those of later steps first. A name is there twice while
-// a checkpoint that was replaced has not been deleted.
+// The names in `directory` that checkpoints have, those of later steps first; nothing looks into them. A save that
+// replaces a checkpoint deletes the old one last: until then the list has the name twice.
 absl::StatusOr<std::vector<std::string>> CheckpointNames(const std::string& directory);
 // True for the name of a checkpoint, "step-00000020".
 bool IsCheckpointName(absl::string_view name);

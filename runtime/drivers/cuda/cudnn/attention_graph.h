@@ -1,9 +1,9 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDNN_ATTENTION_GRAPH_H_
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDNN_ATTENTION_GRAPH_H_
 
-// `attention_forward` and `attention_backward` of the registry as graphs of cuDNN. The library finds in them what its
-// fused kernels compute, and only if they are of the form that it looks for: products, then the scale, the mask and
-// the softmax, operation by operation, with the heads outside of the rows.
+// `attention_forward` and `attention_backward` of the registry as graphs of cuDNN. The library matches its fused
+// kernels only against one form of graph: products, then the scale, the mask and the softmax, operation by operation,
+// with the dimension of heads before that of rows.
 
 #include <cstddef>
 #include <memory>

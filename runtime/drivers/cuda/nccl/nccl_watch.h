@@ -52,7 +52,7 @@ class NcclWatch {
  private:
   void Work();
   void CloseAll(absl::Status why);
-  // On the thread alone, which may wait in it for the owners of graphs to destroy them, as NCCL does. Unlocks.
+  // Runs on the thread of the watch only: NCCL may wait in it until the owners of graphs destroy them. Unlocks.
   void AbortAll(std::unique_lock<std::mutex>& lock);
 
   const CudaCard* card_;
