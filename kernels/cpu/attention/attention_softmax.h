@@ -8,7 +8,7 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Products [key][query] of a strip, minus infinity where a query does not see the key.
+// Products [key][query] of a strip of queries, minus infinity where a query does not see the key.
 template <typename T, typename Mask>
 static void Scores(const Mask& mask, int64_t words, const Matrix& k, const float* q, float* scores) {
   SplitVectors(mask.from, mask.seen[0], mask.seen[1],

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/isa/half_vectors.h"
 #include "kernels/cpu/isa/simd.h"
+#include "kernels/cpu/quantized/wide_vectors.h"
 #include "types/block_layouts.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
@@ -30,15 +31,28 @@ BOWLINE_ALWAYS_INLINE V LoadFrom(const uint8_t* p) {
 }
 
 // Four times the 16 bytes.
-BOWLINE_ALWAYS_INLINE IntVec LoadForRows(const uint8_t* p) {
+BOWLINE_ALWAYS_INLINE WideInts LoadForRows(const uint8_t* p) {
   const Quarter q = LoadFrom<Quarter>(p);
   return __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
 }
 
-// Adds the products of two pairs to each lane. Compilers make two instructions of the intrinsic.
-BOWLINE_ALWAYS_INLINE IntVec AddPairs(IntVec sums, Shorts a, IntVec b) {
+// Adds the products of two pairs to each lane.
+BOWLINE_ALWAYS_INLINE WideInts AddPairs(WideInts sums, Shorts a, WideInts b) {
+#if defined(__AVX512VNNI__)
+  // Compilers make two instructions of the intrinsic.
   asm("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
   return sums;
+#else
+  // The form of which compilers make vpmaddwd.
+  using Products = int32_t __attribute__((ext_vector_type(32)));
+  const Products products =
+      __builtin_convertvector(a, Products) * __builtin_convertvector(__builtin_bit_cast(Shorts, b), Products);
+  const WideInts even =
+      __builtin_shufflevector(products, products, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const WideInts odd =
+      __builtin_shufflevector(products, products, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return sums + (even + odd);
+#endif
 }
 
 // 16 bytes of each row.
@@ -76,7 +90,7 @@ BOWLINE_ALWAYS_INLINE void DecodeRows(const BlockRows& rows, int run, Shorts& ev
 }
 
 // Of each row one.
-BOWLINE_ALWAYS_INLINE Vec Spread(Quad q) {
+BOWLINE_ALWAYS_INLINE Wide Spread(Quad q) {
   return __builtin_shufflevector(q, q, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 }
 
@@ -95,12 +109,12 @@ BOWLINE_ALWAYS_INLINE Quad HalvesOf(const BlockRows& rows, int at) {
   return WidenF16<4>(halves);
 }
 
-BOWLINE_ALWAYS_INLINE Vec ForGroups(Quad q) {
+BOWLINE_ALWAYS_INLINE Wide ForGroups(Quad q) {
   return __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
 }
 
 // Bytes of four groups: of the first group those of four rows, then of the second.
-BOWLINE_ALWAYS_INLINE void StoreGroups(Vec values, Quad* groups) { __builtin_memcpy(groups, &values, sizeof(values)); }
+BOWLINE_ALWAYS_INLINE void StoreGroups(Wide values, Quad* groups) { __builtin_memcpy(groups, &values, sizeof(values)); }
 
 template <typename Format>
 BOWLINE_ALWAYS_INLINE void LoadScales(const BlockRows& rows, RowScales<Format>& scales) {
@@ -118,12 +132,12 @@ BOWLINE_ALWAYS_INLINE void LoadScales(const BlockRows& rows, RowScales<Format>& 
                second = __builtin_bit_cast(Word, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5)),
                third = __builtin_bit_cast(Word, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
     const auto wide = WidenF16<8>(halves);
-    const Vec scale = ForGroups(__builtin_shufflevector(wide, wide, 0, 2, 4, 6)),
-              minimum = ForGroups(-__builtin_shufflevector(wide, wide, 1, 3, 5, 7));
+    const Wide scale = ForGroups(__builtin_shufflevector(wide, wide, 0, 2, 4, 6)),
+               minimum = ForGroups(-__builtin_shufflevector(wide, wide, 1, 3, 5, 7));
     const auto numbers = [](Word word) __attribute__((always_inline)) {
       const Bits<16> shifts = {0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24};
       const Bits<16> all = __builtin_shufflevector(word, word, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
-      return __builtin_convertvector(__builtin_bit_cast(IntVec, (all >> shifts) & 0xffu), Vec);
+      return __builtin_convertvector(__builtin_bit_cast(WideInts, (all >> shifts) & 0xffu), Wide);
     };
     constexpr uint32_t kSix = 0x3f3f3f3fu, kFour = 0x0f0f0f0fu, kTwo = 0x30303030u;
     StoreGroups(numbers(first & kSix) * scale, scales.scale);
@@ -131,7 +145,7 @@ BOWLINE_ALWAYS_INLINE void LoadScales(const BlockRows& rows, RowScales<Format>& 
     StoreGroups(numbers(second & kSix) * minimum, scales.offset);
     StoreGroups(numbers(((third >> 4) & kFour) | ((second >> 2) & kTwo)) * minimum, scales.offset + 4);
   } else if constexpr (Format::kFormat == ElementType::kQ6_K) {
-    const Vec scale = ForGroups(HalvesOf(rows, 208));
+    const Wide scale = ForGroups(HalvesOf(rows, 208));
     const auto a = LoadFrom<QuarterBytes>(rows.row[0] + 192), b = LoadFrom<QuarterBytes>(rows.row[1] + 192),
                c = LoadFrom<QuarterBytes>(rows.row[2] + 192), d = LoadFrom<QuarterBytes>(rows.row[3] + 192);
     using Pairs = uint16_t __attribute__((ext_vector_type(8)));
@@ -149,8 +163,8 @@ BOWLINE_ALWAYS_INLINE void LoadScales(const BlockRows& rows, RowScales<Format>& 
       using Signed = int8_t __attribute__((ext_vector_type(16)));
       const auto first = __builtin_bit_cast(Signed, __builtin_shufflevector(ab[j], cd[j], 0, 8, 1, 9, 2, 10, 3, 11)),
                  second = __builtin_bit_cast(Signed, __builtin_shufflevector(ab[j], cd[j], 4, 12, 5, 13, 6, 14, 7, 15));
-      StoreGroups(__builtin_convertvector(first, Vec) * scale, scales.scale + 8 * j);
-      StoreGroups(__builtin_convertvector(second, Vec) * scale, scales.scale + 8 * j + 4);
+      StoreGroups(__builtin_convertvector(first, Wide) * scale, scales.scale + 8 * j);
+      StoreGroups(__builtin_convertvector(second, Wide) * scale, scales.scale + 8 * j + 4);
     }
   } else if constexpr (Format::kHasOffset) {
     static_assert(Format::kFormat == ElementType::kQ4_1);

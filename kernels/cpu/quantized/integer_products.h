@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_PRODUCTS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_PRODUCTS_H_
 
-// Multiplies rows of x, rounded to integers, few at a time, by blocks, with AVX512-VNNI. quantized.h states the effects
-// on results.
+// Multiplies rows of x, rounded to integers, few at a time, by blocks, with AVX2 or better. quantized.h states the
+// effects on results.
 
 #include <cstdint>
 
@@ -29,6 +29,7 @@ struct IntegerTable {
   void (*few)(const QuantizedMatmulShape& shape, const uint8_t* records, const uint8_t* weights, int64_t begin,
               int64_t end, void* out);
 };
+BOWLINE_DECLARE_ISA_VARIANTS(IntegerTable, kIntegerProducts)
 BOWLINE_DECLARE_BF16_VARIANT(IntegerTable, kIntegerProducts)
 
 }  // namespace bowline::kernels

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/quantized/integer_products.h"
+#include "kernels/cpu/quantized/wide_vectors.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
@@ -20,13 +21,13 @@ template <typename Format>
 BOWLINE_ALWAYS_INLINE bool RoundGroup(const float* x, uint8_t* record) {
   using Record = IntegerRecord<Format>;
   constexpr int kRuns = Format::kRunsOfGroup;
-  static_assert(kLanes == kRunElements);
+  static_assert(kWideLanes == kRunElements);
   constexpr int32_t kLeast = (127 - 100) << 23, kBeyond = (127 + 64) << 23;
-  IntVec largest = 0;
+  WideInts largest = 0;
 #pragma clang loop unroll(full)
   for (int j = 0; j < kRuns; ++j) {
     // In the order of magnitudes, of which NaN are the largest.
-    const IntVec bits = __builtin_bit_cast(IntVec, Load(x + j * kLanes)) & 0x7fffffff;
+    const WideInts bits = __builtin_bit_cast(WideInts, LoadAs<Wide>(x + j * kWideLanes)) & 0x7fffffff;
     largest = __builtin_elementwise_max(largest, bits);
   }
   const int32_t bits = __builtin_reduce_max(largest);
@@ -37,11 +38,12 @@ BOWLINE_ALWAYS_INLINE bool RoundGroup(const float* x, uint8_t* record) {
   Lanes8 pairs = 0;
 #pragma clang loop unroll(full)
   for (int j = 0; j < kRuns; ++j) {
-    IntVec q = 0;
+    WideInts q = 0;
     if (in_range) {
-      q = __builtin_convertvector(__builtin_elementwise_roundeven(Load(x + j * kLanes) * inverse), IntVec);
+      q = __builtin_convertvector(__builtin_elementwise_roundeven(LoadAs<Wide>(x + j * kWideLanes) * inverse),
+                                  WideInts);
     }
-    const IntVec ordered = __builtin_shufflevector(q, q, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    const WideInts ordered = __builtin_shufflevector(q, q, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
     const Integers narrow = __builtin_convertvector(ordered, Integers);
     __builtin_memcpy(record + j * sizeof(narrow), &narrow, sizeof(narrow));
     pairs += __builtin_shufflevector(ordered, ordered, 0, 1, 2, 3, 4, 5, 6, 7) +

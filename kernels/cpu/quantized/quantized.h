@@ -10,12 +10,12 @@
 // the sum of two numbers of bf16 and a rest that is left out, x1 + x2 and w1 + w2, and x1 w1 + x1 w2 + x2 w1 is summed
 // up. A row is multiplied in f32 instead as below, where a group has 32 elements in all formats.
 //
-// Otherwise, with AVX512-VNNI, they are products of integers. A group of x, which is the elements that share a scale of
-// the weights, is rounded to integers of 16 bits times a scale of its own, max |x| / 32767; sums over a group are
-// exact, and are added up in f32. A row is multiplied in f32 instead, as few rows are without VNNI, if max |x| of one
-// of its groups is beyond [2^-100, 2^64) and not zero, which is so where an element is infinite or no number. Few rows
-// multiply blocks as they are decoded in registers (integer_products.h), more of them tiles (integer_tiles.h), for
-// which blocks are decoded to memory.
+// Otherwise they are products of integers: with AVX2 those of few rows, with AVX512-VNNI all. A group of x, which is
+// the elements that share a scale of the weights, is rounded to integers of 16 bits times a scale of its own, max |x| /
+// 32767; sums over a group are exact, and are added up in f32. A row is multiplied in f32 instead, as few rows are
+// without AVX2, if max |x| of one of its groups is beyond [2^-100, 2^64) and not zero, which is so where an element is
+// infinite or no number. Few rows multiply blocks as they are decoded in registers (integer_products.h), more of them
+// tiles (integer_tiles.h), for which blocks are decoded to memory.
 //
 // Without either, and where more rows of x are bf16:
 // - Few rows multiply blocks as they are decoded in registers: each element of the result is the sum of the lanes of a
@@ -34,7 +34,7 @@
 // where r is max |x| of the group / 65534. Rounding adds half a unit of the scale to x, which is r but for the rounding
 // of the scale; the scale, its inverse and the product with that are three roundings of x in f32. The sum of a lane is
 // rounded to f32 and multiplied with the scale of x; then as many multiply-adds as there are groups, at most k / 16, or
-// k / 32 for scales and as many for offsets, side by side in few rows; and two additions of lanes.
+// k / 32 for scales and as many for offsets, in few rows with AVX-512 side by side; and two additions of lanes.
 //
 // Split it differs by at most sum_k (2^-15 (1 + 2^-8) |x| |w| + 2^-25 max |x| (|scale q| + |offset|)) + g(k / 4 + 32)
 // sum_k |x| (|scale q| + |offset|), with max |x| of the group: the rests are at most 2^-17 of x and of w, x2 w2 is at

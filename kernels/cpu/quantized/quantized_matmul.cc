@@ -26,6 +26,7 @@ class QuantizedMatmul : public Kernel {
   QuantizedMatmul(const QuantizedMatmulShape& shape, int threads, Isa isa, bool plain)
       : shape_(shape),
         table_(BOWLINE_SELECT_ISA(kQuantized)),
+        integers_(BOWLINE_SELECT_BF16_ISA(kIntegerProducts)),
         division_(DivideQuantizedMatmul(shape, threads, isa, plain)),
         gemm_(SelectGemm(division_)),
         threads_(threads),
@@ -100,13 +101,12 @@ class QuantizedMatmul : public Kernel {
     uint8_t* const records = reinterpret_cast<uint8_t*>(scratch);
     uint8_t* const rounded = records + division_.records_bytes;
     uint8_t* const own = rounded + division_.rounded_bytes;
-    round_loop_.Run(shape_.m, 0.4 * static_cast<double>(shape_.weights.columns), [&](int64_t begin, int64_t end) {
-      isa_avx512bf16::kIntegerProducts.round(shape_, x, begin, end, records, rounded);
-    });
+    round_loop_.Run(shape_.m, 0.4 * static_cast<double>(shape_.weights.columns),
+                    [&](int64_t begin, int64_t end) { integers_.round(shape_, x, begin, end, records, rounded); });
     if (division_.few) {
       loop_.Run(strips, NanosecondsOfStrip(), [&](int64_t begin, int64_t end) {
         const int64_t first = begin * division_.strip, last = std::min(end * division_.strip, shape_.weights.rows);
-        isa_avx512bf16::kIntegerProducts.few(shape_, records, blocks, first, last, out);
+        integers_.few(shape_, records, blocks, first, last, out);
         MultiplyOthers(x, rounded, blocks, first, last, out);
       });
       return;
@@ -146,6 +146,7 @@ class QuantizedMatmul : public Kernel {
 
   const QuantizedMatmulShape shape_;
   const QuantizedTable& table_;
+  const IntegerTable& integers_;
   const QuantizedDivision division_;
   const GemmFunctions& gemm_;
   const int threads_;

@@ -69,7 +69,8 @@ int64_t GroupOf(const Product& p) { return p.format == DType::kQ6_K && !Splits(p
 
 // Whether row i of x is multiplied as integers, or split.
 bool IsRounded(const Product& p, const std::vector<double>& x, int64_t i) {
-  if (ActiveIsa() < Isa::kAvx512Bf16 || (p.m > kFewRows && p.x == DType::kBF16)) return false;
+  if (ActiveIsa() < (p.m <= kFewRows ? Isa::kAvx2 : Isa::kAvx512Bf16)) return false;
+  if (p.m > kFewRows && p.x == DType::kBF16) return false;
   for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p)) {
     double largest = 0;
     for (int64_t k = begin; k < begin + GroupOf(p); ++k) {

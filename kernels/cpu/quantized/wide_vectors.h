@@ -1,0 +1,26 @@
+#ifndef BOWLINE_KERNELS_CPU_QUANTIZED_WIDE_VECTORS_H_
+#define BOWLINE_KERNELS_CPU_QUANTIZED_WIDE_VECTORS_H_
+
+// Vectors of 16 lanes on every instruction set: where its registers are smaller, a vector takes several of them. Only
+// for *_isa.cc files.
+
+#include "kernels/cpu/isa/simd.h"
+
+namespace bowline::kernels::BOWLINE_ISA {
+
+inline constexpr int kWideLanes = 16;
+
+using Wide = float __attribute__((ext_vector_type(kWideLanes)));
+using WideInts = int32_t __attribute__((ext_vector_type(kWideLanes)));
+
+BOWLINE_ALWAYS_INLINE Wide WideMulAdd(Wide a, Wide b, Wide c) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+  return __builtin_elementwise_fma(a, b, c);
+#else
+  return a * b + c;  // without the instruction, fma is a library call per lane
+#endif
+}
+
+}  // namespace bowline::kernels::BOWLINE_ISA
+
+#endif  // BOWLINE_KERNELS_CPU_QUANTIZED_WIDE_VECTORS_H_
