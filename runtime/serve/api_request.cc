@@ -336,10 +336,15 @@ std::variant<TokenizeRequest, ApiError> ParseTokenizeRequest(absl::string_view b
   if (const auto* error = std::get_if<ApiError>(&parsed)) return *error;
   TokenizeRequest request;
   RequestObject fields(std::get<Value>(parsed), DefaultsOfTokenize(), Ignored());
-  if (fields.FindAlsoEmpty("prompt") == nullptr) {
+  const Value* prompt = fields.FindAlsoEmpty("prompt");
+  if (prompt == nullptr) {
     return WrongField("prompt", "the body is to be an object with the text 'prompt'", "missing_required_parameter");
   }
-  if (auto error = fields.ReadText("prompt", &request.prompt)) return *error;
+  // An empty text is one, and an empty object is none.
+  if (!prompt->is_string()) {
+    return WrongType("prompt", absl::StrCat("'prompt' is ", DescribeJsonType(*prompt), ", and not a text"));
+  }
+  request.prompt = prompt->get<std::string>();
   if (auto error = fields.ReadText("model", &request.model)) return *error;
   if (auto error = fields.ReadBool("add_special_tokens", &request.add_special)) return *error;
   if (auto error = fields.CheckRest()) return *error;

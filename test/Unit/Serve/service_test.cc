@@ -135,6 +135,7 @@ TEST_F(ServiceTest, WhatIsNotHonouredIsNamed) {
       {"/v1/completions", {{"prompt", std::string(41, 'a')}}, "prompt", "the prompt has more"},
       {"/tokenize", {{"prompt", "a"}, {"model", "other"}}, "model", "there is 'mirror'"},
       {"/tokenize", {{"prompt", 1}}, "prompt", "not a text"},
+      {"/tokenize", {{"prompt", OrderedJson::object()}}, "prompt", "not a text"},
       {"/tokenize", {{"prompt", "a"}, {"fast", true}}, "fast", "the field 'fast'"},
       {"/v1/completions", {{"prompt", "a"}, {"stop", {"a", "b", "c", "d", "e"}}}, "stop", "more than 4"},
       {"/v1/completions", {{"prompt", "a"}, {"logprobs", 6}}, "logprobs", "from 0 to 5"},
