@@ -196,7 +196,7 @@ class ServeOpenai(tools.ToolTest):
         self.until_idle()
 
     def test_a_client_that_gives_up_frees_its_blocks(self):
-        ended = self.metric('requests_ended_total{finished_reason="abort"}')
+        ended = self.metric('request_success_total{finished_reason="abort"}')
         hasty = self.open_client(timeout=0.05)
         with self.assertRaises(APITimeoutError):
             hasty.completions.create(**GREEDY, prompt="a", max_tokens=CONTEXT - 1)
@@ -206,8 +206,8 @@ class ServeOpenai(tools.ToolTest):
         self.assertGreater(self.metric("kv_cache_usage_perc"), 0)
         stream.close()
         self.until_idle()
-        self.assertEqual(self.metric('requests_ended_total{finished_reason="abort"}') - ended, 2)
-        self.assertEqual(self.metric('requests_ended_total{finished_reason="error"}'), 0)
+        self.assertEqual(self.metric('request_success_total{finished_reason="abort"}') - ended, 2)
+        self.assertEqual(self.metric('request_success_total{finished_reason="error"}'), 0)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ class ServeOverload(tools.ToolTest):
         """Nothing is left of the load, and the server ends as it should."""
         found = asyncio.run(until_idle(port))
         self.assertEqual(found["bowline_kv_cache_usage_perc"], 0)
-        self.assertEqual(found['bowline_requests_ended_total{finished_reason="error"}'], 0)
+        self.assertEqual(found['bowline_request_success_total{finished_reason="error"}'], 0)
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(tools.TIMEOUT_SECONDS), 0)
         self.assertEqual(server.stderr.read(), "")
