@@ -20,12 +20,12 @@ namespace bowline {
 // killed are deleted by the next Create in the same parent directory; those of live writers are not.
 class AtomicDirectory {
  public:
-  // Missing parent directories are made.
+  // Creates missing parent directories.
   static absl::StatusOr<AtomicDirectory> Create(const std::string& path);
 
   AtomicDirectory(AtomicDirectory&&) = default;
   AtomicDirectory& operator=(AtomicDirectory&&) = delete;
-  // Deletes the written files, unless there was a Commit.
+  // Deletes the written files, unless Commit gave them the name.
   ~AtomicDirectory();
 
   const std::string& path() const { return path_; }

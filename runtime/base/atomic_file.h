@@ -12,9 +12,9 @@
 
 namespace bowline {
 
-// Writes a file that other processes see either as it was before or complete, never in between: the bytes go to an
-// unnamed (or hidden, where the file system has no unnamed files) file in the same directory, which is synced and takes
-// the name in Commit. Without Commit nothing changes. A power failure after Commit does not lose the file.
+// Writes a file that other processes see either as it was before or complete, never in between. The bytes go to an
+// unnamed file in the same directory, or to a hidden one if the file system has no unnamed files. Commit syncs it and
+// gives it the name. Without Commit nothing changes. A power failure after Commit does not lose the file.
 //
 // A symbolic link is followed; an existing file keeps its permissions. Errors name the path and what to do:
 // kResourceExhausted for a full disk, kPermissionDenied, kNotFound for a missing directory, kInvalidArgument where the
@@ -38,14 +38,14 @@ class AtomicFile {
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
 
-  // Syncs and gives the file its name. At most once.
+  // Syncs the file and gives it its name. Call it at most once.
   absl::Status Commit();
 
-  // The same without waiting for the disk: after a power failure the file may be missing, empty or hold anything. For
-  // content that can be made again and is checked when it is read.
+  // Like Commit, but does not wait for the disk: after a power failure the file may be missing, empty or hold anything.
+  // For content that can be made again and is checked when it is read.
   absl::Status CommitUnsynced();
 
-  // Like CommitUnsynced, but replaces nothing: kAlreadyExists where a file has the name already.
+  // Like CommitUnsynced, but replaces no file: kAlreadyExists if a file has the name already.
   absl::Status CommitNewUnsynced();
 
  private:
@@ -53,7 +53,7 @@ class AtomicFile {
   absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status Failed(int error_number);
   absl::Status LinkUnnamedFile();
-  // Gives the file a temporary name where it has none, and closes it.
+  // Gives the file a temporary name if it has none, and closes it.
   absl::Status Complete();
 
   std::string path_;
@@ -64,14 +64,14 @@ class AtomicFile {
   bool failed_ = false;
 };
 
-// Create, Append, Commit.
+// Writes a file by Create, Append and Commit.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 
-// Whether writes to `first` and to `second` would go to one file: the paths may be spelled differently, and
+// Returns whether writes to `first` and to `second` would go to one file. The paths may be spelled differently, and
 // symbolic links are followed. Neither file has to exist.
 bool AreSameFile(const std::string& first, const std::string& second);
 
-// Makes the names inside `directory` survive a power failure.
+// Syncs a directory, so that the names inside it survive a power failure.
 absl::Status SyncDirectory(const std::string& directory);
 
 // A hidden name beside `path` that no other process or thread picks: "DIR/.NAME.tmp-PID-RANDOM".

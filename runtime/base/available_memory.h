@@ -7,8 +7,8 @@
 namespace bowline {
 
 // The bytes of memory that are available on this machine, or those that this process's control group (version 2) may
-// still have, if they are fewer; memory of cached files counts as available. 0 where it is unknown. `root` is a
-// folder in front of /proc and /sys.
+// still use, if they are fewer. Memory of cached files counts as available. 0 if the number is unknown. `root` is a
+// directory to put before the paths /proc and /sys.
 uint64_t AvailableMemory(const std::string& root = "");
 
 }  // namespace bowline

@@ -5,8 +5,8 @@
 
 namespace bowline {
 
-// The folder of replaceable files: $BOWLINE_CACHE_DIR, $XDG_CACHE_HOME/bowline or ~/.cache/bowline, the first that
-// is set; empty if none is, or if BOWLINE_CACHE_DIR is "off". It may not exist yet.
+// The directory for replaceable files: the first of $BOWLINE_CACHE_DIR, $XDG_CACHE_HOME/bowline and ~/.cache/bowline
+// that is set. Empty if none is set, or if BOWLINE_CACHE_DIR is "off". It may not exist yet.
 std::string DefaultCacheDirectory();
 
 }  // namespace bowline

@@ -11,8 +11,8 @@
 
 namespace bowline {
 
-// A file for chrome://tracing and ui.perfetto.dev: the JSON object format of Chrome's trace events, with ranks as
-// processes and streams as threads. Ranks may add at the same time.
+// A trace for chrome://tracing and ui.perfetto.dev, in the JSON object format of Chrome's trace events. Ranks are
+// processes, and streams are threads. Several threads may add to it at the same time.
 class ChromeTrace {
  public:
   struct Slice {
@@ -29,7 +29,7 @@ class ChromeTrace {
   }
   void Add(int64_t process, int64_t thread, const Slice& slice);
 
-  // Times begin at the earliest slice. Replaces the file as a whole.
+  // Writes the trace, with times from the earliest slice on. Replaces the file as a whole.
   absl::Status Write(const std::string& path) const;
 
  private:

@@ -7,16 +7,16 @@
 #include <limits>
 #include <string_view>
 
-// Finds the name that the user meant. Uses the standard library alone, for the compiler's dialects say it too.
+// Finds the name that the user meant. Uses only the standard library, because the compiler's dialects use it too.
 namespace bowline {
 
-// Levenshtein's distance: the least number of inserted, removed or replaced characters that makes `from` into `to`.
-// Takes time in proportion to the product of the lengths.
+// The Levenshtein distance: the least number of inserted, removed or replaced characters that turns `from` into `to`.
+// Takes time proportional to the product of the lengths.
 size_t EditDistance(std::string_view from, std::string_view to);
 
-// The first of those `candidates` whose name takes the fewest edits to reach from `name`; their end where there are
-// none. `name_of` gives the name of a candidate; by default it is the candidate. Of a name 256 characters count: what
-// follows says nothing, and its length is the user's.
+// The first candidate whose name takes the fewest edits to reach from `name`; the end of `candidates` if it is empty.
+// `name_of` returns a candidate's name; by default the candidate is the name. Only the first 256 characters of `name`
+// count, because its length, and so the time, is up to the user.
 template <typename Range, typename NameOf = std::identity>
 auto FindNearest(std::string_view name, const Range& candidates, NameOf name_of = {}) {
   name = name.substr(0, 256);

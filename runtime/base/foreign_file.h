@@ -10,27 +10,27 @@
 
 namespace bowline {
 
-// How ForeignFormatOf names a safetensors file.
+// The text by which ForeignFormatOf names a safetensors file.
 inline constexpr absl::string_view kSafetensorsFormat = "it is a safetensors file";
 
-// Names the format of a file by its bytes, of which the first ones count, with what to do about it: "it is a web page:
-// ...". Empty where they are those of none that is known. For messages about files that could not be read: their reader
-// knows best.
+// Names the format of a file by its first bytes, and says how to proceed: "it is a web page: ...". Empty if the format
+// is not known. For messages about a file that its own reader has refused: only that reader decides whether the file is
+// valid.
 absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes);
 
-// "it is text, and begins with '...': ..." where the first bytes of a file that should be binary are text, as of a
-// server's error that was saved in its place; otherwise empty.
+// "it is text, and begins with '...': ..." if the first bytes of a file that should be binary are text, such as a
+// server's error that was saved in its place. Otherwise empty.
 std::string DescribeText(absl::Span<const uint8_t> bytes);
 
-// Git LFS keeps large files apart, and leaves a text of three lines in their place in a clone that did not fetch them.
-// kInvalidArgument, naming `path`, where `bytes`, all of the file, are such a pointer.
+// kInvalidArgument, naming `path`, if `bytes`, which are the whole file, are a Git LFS pointer: three lines of text
+// that replace a large file in a clone that did not fetch it.
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes);
 
-// For a regular file that a parser of text is to read, which would complain about single characters: the error of
-// MappedFile::Open, or kInvalidArgument with the format of a file that is no text. OK for anything else, as a pipe.
+// Checks a regular file before a text parser, which would complain about single characters, reads it. The error of
+// MappedFile::Open, or kInvalidArgument with the format if the file is no text. OK for anything else, such as a pipe.
 absl::Status CheckTextFile(const std::string& path);
 
-// "; it is a web page: ..." to be put behind a message; empty where the format is not known.
+// "; it is a web page: ...", to append to a message; empty if the format is not known.
 std::string ForeignFormatNote(absl::Span<const uint8_t> bytes);
 
 }  // namespace bowline

@@ -7,16 +7,16 @@
 
 namespace bowline {
 
-// Waiting for another thread of the process without a lock and, after a few microseconds, without the processor.
-// std::atomic::wait would do but for its lack of a deadline.
+// Waits for another thread of the process without a lock; after a few microseconds the wait gives up the processor.
+// std::atomic::wait would do, but has no deadline.
 
 inline constexpr std::chrono::steady_clock::time_point kNoDeadline = std::chrono::steady_clock::time_point::max();
 
-// Returns true when `word` is not `value`, false after the deadline. May return true early: look again.
+// Returns true when `word` is not `value`, false after the deadline. May return true early: check the word again.
 bool WaitWhile(const std::atomic<uint32_t>& word, uint32_t value,
                std::chrono::steady_clock::time_point deadline = kNoDeadline);
 
-// Ends the waits of all threads for `word`, whose value the caller changed before.
+// Wakes all threads that wait for `word`. The caller has changed its value before.
 void WakeAll(const std::atomic<uint32_t>& word);
 
 // Returns at `time` or just after it.

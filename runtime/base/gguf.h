@@ -21,9 +21,9 @@ namespace bowline {
 struct GgufTensor {
   std::string name;
   const GgufType* type = nullptr;
-  std::vector<int64_t> shape;  // row-major: the last dimension is contiguous, the file has it first
+  std::vector<int64_t> shape;  // row-major: the last dimension is contiguous; the file lists it first
   int64_t elements = 0;
-  uint64_t offset = 0;  // of the first byte in the file
+  uint64_t offset = 0;  // of the first byte, in the file
   uint64_t bytes = 0;
 };
 
@@ -46,17 +46,17 @@ enum class GgufValueType : uint32_t {
   kF64
 };
 
-// One file. Opening validates metadata and the table of tensors; nothing is allocated by a number of the file that its
-// bytes do not bear out. Errors name file, key or tensor: kDataLoss where the file ends too early, kInvalidArgument
-// where it breaks the format, and for types and versions that are not read.
+// One file. Opening it validates the metadata and the table of tensors, and allocates nothing by a number in the file
+// that the file's bytes do not back. Errors name file, key or tensor: kDataLoss if the file ends too early;
+// kInvalidArgument if it breaks the format, or has a type or version that is not supported.
 class GgufFile {
  public:
-  // A key's value, checked, as it lies in the file.
+  // The value of a key, checked, in the encoding of the file.
   struct Value {
     GgufValueType type;
-    GgufValueType element_type;       // of an array
-    uint64_t count = 0;               // elements of an array
-    absl::Span<const uint8_t> bytes;  // without lengths in front
+    GgufValueType element_type;       // for an array
+    uint64_t count = 0;               // elements, for an array
+    absl::Span<const uint8_t> bytes;  // without a length before them
   };
 
   static absl::StatusOr<GgufFile> Open(const std::string& path);
@@ -65,13 +65,13 @@ class GgufFile {
 
   const std::string& path() const { return path_; }
   const std::map<std::string, Value, std::less<>>& metadata() const { return metadata_; }
-  // Tensors are in the order of their data.
+  // The tensors in the order of their data in the file.
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
-  // nullptr when there is no such tensor.
+  // Null if there is no such tensor.
   const GgufTensor* Find(absl::string_view name) const;
 
   bool Has(absl::string_view key) const { return metadata_.find(key) != metadata_.end(); }
-  // kNotFound when the key is missing; kInvalidArgument for another type, or an integer beyond 63 bits.
+  // kNotFound if the key is missing; kInvalidArgument if it has another type, or an integer beyond 63 bits.
   absl::StatusOr<int64_t> Integer(absl::string_view key) const;
   absl::StatusOr<double> Number(absl::string_view key) const;
   absl::StatusOr<bool> Boolean(absl::string_view key) const;
@@ -80,7 +80,7 @@ class GgufFile {
   absl::Span<const uint8_t> Bytes(const GgufTensor& tensor) const {
     return bytes_.subspan(tensor.offset, tensor.bytes);
   }
-  // Reads row `row` of the tensor, which is its last dimension; `out` has as many elements.
+  // Reads a row, which lies along the last dimension, as f32. `out` has the size of that dimension.
   void ReadRow(const GgufTensor& tensor, int64_t row, absl::Span<float> out) const;
 
  private:

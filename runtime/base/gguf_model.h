@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_BASE_GGUF_MODEL_H_
 #define BOWLINE_RUNTIME_BASE_GGUF_MODEL_H_
 
-// A GGUF file of a language model, in the terms of Hugging Face: what its config.json would say, and its tensors under
-// the names and in the order of rows of model.safetensors.
+// A GGUF file of a language model, in the terms of Hugging Face: the config.json that it would have, and its tensors
+// with the names and the order of rows of model.safetensors.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ namespace bowline {
 
 struct GgufFamily;
 
-// Whether a path stands for a GGUF file, not for a directory.
+// Returns whether a path names a GGUF file, and not a directory, by its ending.
 bool IsGgufPath(absl::string_view path);
 
 class GgufModel {
@@ -26,27 +26,27 @@ class GgufModel {
   struct Tensor {
     std::string key;  // "model.layers.0.self_attn.q_proj.weight"
     const GgufTensor* stored;
-    std::vector<int64_t> shape;  // as Hugging Face has it
-    int64_t heads = 0;  // llama's queries and keys: rows of each of so many heads are interleaved; 0: they are not
-    bool is_transposed = false;  // GPT-2's projections: Hugging Face has [in, out], and the file [out, in]
+    std::vector<int64_t> shape;  // in Hugging Face's order
+    int64_t heads = 0;  // llama's queries and keys: heads in each of which rows are interleaved; 0: none are
+    bool is_transposed = false;  // GPT-2's projections: Hugging Face has [in, out], the file [out, in]
   };
 
-  // kInvalidArgument for an architecture or a split file that is not read, and for a key or a tensor of the
-  // architecture that might change what the model computes.
+  // kInvalidArgument for an architecture that is not supported, a part of a split file, and a key or tensor of the
+  // architecture that might change the results in an unknown way.
   static absl::StatusOr<GgufModel> Open(const std::string& path);
   static absl::StatusOr<GgufModel> FromFile(GgufFile file);
 
   const GgufFile& file() const { return file_; }
   const nlohmann::json& config() const { return config_; }
-  // Tensors are in the order of keys.
+  // The tensors, sorted by key.
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
-  // Reads `count` rows of the Hugging Face tensor, its last dimension, from `first` on, as f32. Of a transposed tensor
-  // this takes the time of reading it all.
+  // Reads the rows [first, first + count) of the Hugging Face tensor as f32; a row lies along the last dimension. For a
+  // transposed tensor this takes as long as reading all of it.
   void ReadRows(const Tensor& tensor, int64_t first, int64_t count, absl::Span<float> out) const;
-  // The bytes from a row on as they are stored, as many as follow each other in the file: one row of a tensor whose
-  // rows are permuted, all others of the rest. Of a transposed tensor, `row` is the file's. Valid as long as this
-  // object.
+  // The stored bytes from a row on, as far as rows follow each other in the file: one row of a tensor whose rows are
+  // permuted, else all remaining rows. For a transposed tensor, `row` is a row of the file. The bytes are valid as long
+  // as this object.
   absl::Span<const uint8_t> StoredBytes(const Tensor& tensor, int64_t row) const;
 
  private:
@@ -58,7 +58,7 @@ class GgufModel {
   absl::Status ReadRotation(int64_t head_dim);
   absl::Status ReadTensors();
   absl::Status RefuseUnknownKeys() const;
-  // The key of the file's architecture with this suffix, and the integer that it has, if any.
+  // KeyOf prefixes a suffix with the architecture and a dot. IntegerOr reads that key, if the file has it.
   std::string KeyOf(absl::string_view suffix) const;
   absl::StatusOr<int64_t> IntegerOr(absl::string_view suffix, int64_t fallback) const;
   absl::Status Error(absl::string_view what) const;

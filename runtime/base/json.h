@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_BASE_JSON_H_
 #define BOWLINE_RUNTIME_BASE_JSON_H_
 
-// Parsing of JSON that may be hostile.
+// Parses JSON that may be hostile.
 
 #include <cstddef>
 #include <nlohmann/json.hpp>

@@ -17,26 +17,26 @@ namespace bowline {
 // follows the file never sees half a line and a killed run loses none. A file has one writer at a time.
 class JsonLinesWriter {
  public:
-  // For a pipe, whose reader decides when it takes a line.
+  // Hooks for a pipe, whose reader decides when it takes a line.
   struct PipeHooks {
-    std::function<void(absl::string_view)> note;  // of a reader that is waited for; may be null
-    std::function<bool()> stops;                  // whether a reader that takes nothing is waited for no longer
+    std::function<void(absl::string_view)> note;  // called while Open waits for a reader; may be null
+    std::function<bool()> stops;                  // whether to give up on a reader that takes nothing
   };
 
-  // Appends to existing contents. `path` may be a pipe or a device such as /dev/stdout. A named pipe is opened when it
-  // has a reader, for which this waits. kFailedPrecondition when another writer has the file.
+  // Opens a file, pipe or device (such as /dev/stdout) to append to it. If a named pipe has no reader, waits for one.
+  // kFailedPrecondition if another writer has the file.
   static absl::StatusOr<JsonLinesWriter> Open(const std::string& path, PipeHooks hooks = {});
 
-  // The line of an object, with its end. Numbers that JSON cannot express (infinity, NaN) become null; bytes that are
-  // no UTF-8 become U+FFFD.
+  // The line of an object, with its newline. Numbers that JSON cannot express (infinity, NaN) become null; bytes that
+  // are not UTF-8 become U+FFFD.
   static std::string LineOf(const nlohmann::ordered_json& object);
 
-  // A line that cannot be written as a whole is taken back from a file. kUnavailable when a pipe's reader takes
-  // nothing.
+  // Write a line. If it cannot be written to a file as a whole, the part that was written is removed again.
+  // kUnavailable if a pipe's reader takes nothing.
   absl::Status Write(const nlohmann::ordered_json& object) { return WriteLine(LineOf(object)); }
   absl::Status WriteLine(absl::string_view line);
 
-  // Makes a file, which must be one, shorter.
+  // Truncates the file to `size` bytes. Requires is_file().
   absl::Status Cut(uint64_t size);
 
   const std::string& path() const { return path_; }

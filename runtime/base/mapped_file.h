@@ -13,17 +13,17 @@
 
 namespace bowline {
 
-// A whole file, read-only, mapped: opening costs the same for a kilobyte and a terabyte, and pages come in when they
-// are read. The bytes stay valid when the file is deleted or replaced by rename (which is how Bowline writes). A file
-// that a process truncates in place while mapped is a SIGBUS, as with every mapping: see mapping_faults.h, and
+// A whole file, mapped read-only. Opening costs the same for a kilobyte and a terabyte: pages are loaded when they are
+// read. The bytes stay valid when the file is deleted or replaced by a rename, as Bowline does. If a process truncates
+// the mapped file in place, reading a lost page raises SIGBUS, as with every mapping: see mapping_faults.h and
 // SurviveFaults.
 class MappedFile {
  public:
   // How the bytes will be read; steers the kernel's read-ahead.
   enum class Access { kNormal, kSequential, kRandom };
 
-  // An empty file maps to an empty span. Errors name `path`: kNotFound, kPermissionDenied, kInvalidArgument for what is
-  // no regular file (a directory, a pipe), or a Git LFS pointer (foreign_file.h).
+  // An empty file maps to an empty span. Errors name `path`: kNotFound, kPermissionDenied, and kInvalidArgument for a
+  // file that is not regular (a directory, a pipe) or is a Git LFS pointer (foreign_file.h).
   static absl::StatusOr<MappedFile> Open(const std::string& path, Access access = Access::kNormal);
 
   MappedFile(MappedFile&& other) noexcept
@@ -44,10 +44,10 @@ class MappedFile {
   // Page-aligned; valid as long as this object, also after it was moved.
   absl::Span<const uint8_t> bytes() const { return bytes_; }
 
-  // From now on a page that cannot be read any more is zeros, and no SIGBUS, in commands with ReportMappingFaults. For
-  // a reader that asks CheckRead after it has read.
+  // From now on a page that can no longer be read holds zeros and raises no SIGBUS, in commands that called
+  // ReportMappingFaults. The reader has to call CheckRead after it has read.
   void SurviveFaults();
-  // kUnavailable, naming the file, when bytes that were read may not have been the file's.
+  // kUnavailable, naming the file, if bytes that were read may not have been the file's.
   absl::Status CheckRead() const;
 
  private:

@@ -9,15 +9,15 @@
 
 namespace bowline {
 
-// Which file is mapped where, for the handler below. MappedFile calls both; neither allocates or waits.
+// Tell the handler below which file is mapped where. MappedFile calls both; neither allocates or waits.
 void AddMapping(absl::Span<const uint8_t> bytes, absl::string_view path);
 void RemoveMapping(absl::Span<const uint8_t> bytes);
-// A page of this mapping that cannot be read is zeros from then on, and sets `*lost`, in place of the end below.
+// From now on a page of this mapping that cannot be read becomes zeros and sets *lost; the process does not end.
 void SurviveFaults(absl::Span<const uint8_t> bytes, std::atomic<bool>* lost);
 
-// From now on SIGBUS at an address of a mapped file, which another process shortened or whose disk failed, prints
-// "TOOL: error: ..." with the file's name to stderr and ends the process with code 3. SIGBUS anywhere else has its
-// usual effect. For commands; a program that uses this library has handlers of its own. `tool` must stay.
+// Installs a handler for SIGBUS at an address of a mapped file, which another process truncated or whose disk failed.
+// It prints "TOOL: error: ..." with the file's name to stderr and ends the process with code 3. Other SIGBUS have their
+// usual effect. For commands: a program that uses this library has its own handlers. `tool` must stay alive.
 void ReportMappingFaults(const char* tool);
 
 }  // namespace bowline

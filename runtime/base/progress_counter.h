@@ -6,12 +6,12 @@
 
 namespace bowline {
 
-// A count that one thread advances and any others wait for. After WaitFor, a thread sees all writes before Advance.
+// A counter that one thread advances and others wait for. Writes before Advance are visible after WaitFor.
 class ProgressCounter {
  public:
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // Adds one, with a system call only when a thread waits for just this value.
+  // Adds one. Makes a system call only if a thread waits for this very value.
   void Advance();
 
   // Returns when the count is at least `target`.

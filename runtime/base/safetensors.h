@@ -31,7 +31,7 @@ struct SafetensorsTensor {
 // "F32 [2, 3]"
 std::string DescribeTensor(ElementType type, absl::Span<const int64_t> shape);
 
-// One file. Opening reads and validates the header alone; tensors are read from the map when asked for. Thread-safe.
+// One file. Opening it validates the header only; tensors are read from the mapping on demand. Thread-safe.
 class SafetensorsFile {
  public:
   static constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
@@ -44,11 +44,11 @@ class SafetensorsFile {
   static absl::StatusOr<SafetensorsFile> FromBytes(absl::Span<const uint8_t> bytes, const std::string& name);
 
   const std::string& path() const { return path_; }
-  // Tensors are in the order of their data.
+  // The tensors in the order of their data in the file.
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // nullptr when there is no such tensor.
+  // Null if there is no such tensor.
   const SafetensorsTensor* Find(absl::string_view name) const;
 
   // The raw little-endian bytes of a tensor of this file; no alignment is promised.
@@ -79,8 +79,8 @@ class SafetensorsFile {
 // names.
 class SafetensorsDirectory {
  public:
-  // kNotFound when the directory holds neither. Every tensor of a shard must be in the index, which names its shard. A
-  // tensor of the index that no shard has is one of missing(), for transformers loads what shards have.
+  // kNotFound if the directory holds neither. Every tensor of a shard must be in the index, with that shard. If a shard
+  // lacks a tensor of the index, the tensor is in missing() and no error: transformers loads such shards too.
   static absl::StatusOr<SafetensorsDirectory> Open(const std::string& directory);
 
   struct Entry {
@@ -88,16 +88,16 @@ class SafetensorsDirectory {
     const SafetensorsTensor* tensor;
   };
 
-  // Tensors are in the order of names; they are valid as long as this object, also after it was moved.
+  // The tensors in the order of names. They are valid as long as this object, also after it was moved.
   const std::map<std::string, Entry, std::less<>>& tensors() const { return tensors_; }
-  // nullptr when there is no such tensor.
+  // Null if there is no such tensor.
   const Entry* Find(absl::string_view name) const;
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
 
-  // The paths of shards that the index names for tensors that they do not have, by the names of these.
+  // The tensors that the index lists in a shard that lacks them: from a tensor's name to that shard's path.
   const std::map<std::string, std::string, std::less<>>& missing() const { return missing_; }
   // "which 'DIR/model.safetensors.index.json' lists in 'DIR/SHARD', but that shard does not have it"; empty for a
-  // tensor that is not one of missing().
+  // tensor that is not in missing().
   std::string DescribeMissing(absl::string_view name) const;
 
  private:

@@ -32,10 +32,10 @@ class SafetensorsWriter {
   // The tensors in the order in which their bytes must follow.
   const std::vector<SafetensorsSpec>& order() const { return tensors_; }
 
-  // The next bytes, in pieces of any size.
+  // Appends the next bytes, in pieces of any size.
   absl::Status Append(absl::Span<const uint8_t> bytes) { return file_.Append(bytes); }
 
-  // Checks that all bytes came and gives the file its name.
+  // Checks that all bytes were appended, and gives the file its name.
   absl::Status Finish();
 
  private:

@@ -8,11 +8,11 @@
 
 namespace bowline {
 
-// The content of a regular file that should be small, at most its first `most` bytes, whatever lies under the name.
-// Errors are those of MappedFile::Open.
+// Reads a regular file that should be small: at most its first `most` bytes, whatever its size. Errors are those of
+// MappedFile::Open.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t most);
 
-// The first line of such a file, without its end; empty where it cannot be read.
+// The first line of a small file, without its newline; empty if the file cannot be read.
 std::string FirstLineOf(const std::string& path);
 
 }  // namespace bowline

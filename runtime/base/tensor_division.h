@@ -10,16 +10,16 @@
 
 namespace bowline {
 
-// How a row-major tensor is divided into shards, as numbers. From the global tensor to a shard:
+// The division of a row-major tensor into shards, in numbers. From the global tensor to a stored shard:
 //
-//   1. the elements are seen as `view`;
-//   2. dimension d of it is padded at its end to a multiple of shards[d] and divided among that many: a block;
-//   3. the elements of the block, row-major and padding included, are padded and divided among `flat`: what a rank has
-//      in memory;
-//   4. likewise among `copies`: what each of several ranks with the same memory stores.
+//   1. the elements are viewed in the shape `view`;
+//   2. dimension d of the view is padded at its end to a multiple of shards[d] and cut into that many parts: a block;
+//   3. the elements of the block, row-major and padding included, are padded and divided among `flat`: a rank has one
+//      of these parts in memory;
+//   4. that part is divided likewise among `copies`: each of several ranks with the same memory stores one share.
 //
-// A shard has a place: a number in mixed radix, of the digits shards[0], shards[1], ..., flat, copies. Stored shards
-// have no padding: the elements of the global tensor that lie in the shard, in their order there.
+// A shard has a place: a number in mixed radix, with the digits shards[0], shards[1], ..., flat, copies. A stored shard
+// has no padding: it holds the elements of the global tensor that lie in the shard, in the order of the shard.
 class TensorDivision {
  public:
   struct Numbers {
@@ -29,47 +29,47 @@ class TensorDivision {
     uint32_t copies = 1;
   };
 
-  // kInvalidArgument for negative sizes, another number of `shards` than of dimensions, division among none, or
-  // elements or places that do not fit into 62 bits.
+  // kInvalidArgument for negative sizes, a number of `shards` other than the number of dimensions, a division among 0,
+  // or elements or places that do not fit into 62 bits.
   static absl::StatusOr<TensorDivision> Create(const Numbers& numbers);
 
-  // Elements of the global tensor.
+  // The number of elements of the global tensor.
   int64_t elements() const { return elements_; }
   int64_t places() const { return places_; }
-  // Elements that a rank has in memory, padding included: the same at every place.
+  // The number of elements that a rank has in memory, padding included; the same at every place.
   int64_t memory_elements() const { return flat_elements_; }
 
-  // Elements in the stored shard.
+  // The number of elements in the stored shard at a place.
   int64_t StoredElements(int64_t place) const;
-  // [StoredElements], or the sizes of the block where it is not divided further.
+  // The shape of the stored shard: the block's without padding if it is not divided further, else [StoredElements].
   std::vector<int64_t> StoredShape(int64_t place) const;
 
-  // Elements that lie side by side in the global tensor, in memory, and in the stored shard.
+  // Elements that are contiguous in the global tensor, in the rank's memory and in the stored shard.
   struct Run {
     int64_t global;
-    int64_t local;  // number in the rank's memory
+    int64_t local;  // index in the rank's memory
     int64_t count;
   };
-  // All elements of the stored shard, in its order. Stops at the first error and returns it.
+  // Calls `visit` with all elements of the stored shard, in its order. Stops at the first error and returns it.
   absl::Status ForEachRun(int64_t place, absl::FunctionRef<absl::Status(const Run&)> visit) const;
 
-  // The place where element `global` of the global tensor is stored; `count` elements from it on lie side by side
-  // there.
+  // The place that stores element `global` of the global tensor. The `count` elements from this one on are contiguous
+  // in the stored shard.
   struct Location {
     int64_t place;
-    int64_t offset;  // number in the stored shard
+    int64_t offset;  // index in the stored shard
     int64_t count;
   };
   Location Locate(int64_t global) const;
 
  private:
-  // Dimensions that are not sharded are one with those before them.
+  // A dimension that is not sharded is merged into the dimension before it.
   struct Dimension {
     int64_t size;
     int64_t local;  // size in a block, with padding
     uint32_t shards;
   };
-  // One shard: the elements [begin, end) of the padded block that begins at `starts`; `sizes` of it are no padding.
+  // A shard: elements [begin, end) of the padded block that begins at `starts`. `sizes` is its shape without padding.
   struct Shard {
     std::vector<int64_t> starts, sizes;
     int64_t flat_begin, begin, end;
@@ -78,7 +78,7 @@ class TensorDivision {
   TensorDivision() = default;
   Shard ShardAt(int64_t place) const;
   void SetRange(int64_t flat, int64_t copy, Shard& shard) const;
-  // Elements of the block before `position`, a place in the padded block, that are no padding.
+  // The number of elements before index `position` of the padded block that are not padding.
   int64_t StoredBefore(absl::Span<const int64_t> sizes, int64_t position) const;
 
   std::vector<Dimension> dimensions_;

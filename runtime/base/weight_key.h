@@ -6,8 +6,8 @@
 
 namespace bowline {
 
-// Plans name weights as today's Hugging Face files do. GPT-2's first files were saved from the body of the model, which
-// lacks the prefix "transformer.". Where a file does not hold `key`, look for this name; empty when there is none.
+// Plans name weights as today's Hugging Face files do. GPT-2's first files lack the prefix "transformer.", because only
+// the model's body was saved. If a file has no `key`, look for this name; it is empty if there is none.
 //
 //   const auto* found = weights.Find(key);
 //   if (found == nullptr) found = weights.Find(LegacyWeightKey(key));

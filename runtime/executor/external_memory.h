@@ -15,34 +15,34 @@
 
 namespace bowline {
 
-// The bytes of all buffers of space External, by the kind of their memory.
+// The bytes of all buffers of space External that have memory, by the kind of that memory.
 struct ExternalBytes {
-  uint64_t in_place = 0;  // memory of the caller, which the device reads
-  uint64_t copied = 0;    // memory of the device, one allocation for each buffer
+  uint64_t in_place = 0;  // the caller's memory, which the device reads in place
+  uint64_t copied = 0;    // the device's memory, one allocation per buffer
 };
 
-// Each buffer has memory of the caller, or of the device, or none yet.
+// Holds the memory of each buffer of space External: the caller's memory, the device's, or none yet.
 class ExternalMemory {
  public:
-  // `plan` is verified; both outlive it.
+  // `plan` is verified. `plan` and `device` outlive this object.
   ExternalMemory(const fbs::Plan& plan, uint32_t role, hal::Device& device);
 
-  // Returns whether the buffer is one of these buffers.
+  // Returns whether the buffer is of space External and of this role.
   bool Has(uint32_t buffer) const { return places_.count(buffer) > 0; }
-  // kFailedPrecondition, naming a buffer that has no memory yet.
+  // kFailedPrecondition if a buffer has no memory yet; the message names it.
   absl::Status CheckComplete() const { return missing_ == 0 ? absl::OkStatus() : DescribeMissing(); }
   ExternalBytes bytes() const;
-  // The address at which commands read the buffer; 0 while it has no memory.
+  // The device address of the buffer's first byte; 0 while the buffer has no memory.
   hal::DeviceAddress AddressOf(uint32_t buffer) const { return places_.at(buffer).address; }
 
-  // Makes `memory`, which has the buffer's size and which `owner` keeps as it is, the memory of the buffer. Returns
-  // false, and changes nothing, if commands of the device cannot read it there: the device does not reach it, or it
-  // does not lie at a multiple of the buffer's alignment.
+  // Makes `memory` the memory of the buffer, without a copy. `memory` has the buffer's size, and `owner` keeps it alive
+  // and unchanged. Returns false, and changes nothing, if the device cannot read `memory` in place: the device does not
+  // reach it, or its address is not a multiple of the buffer's alignment.
   bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, const std::shared_ptr<const void>& owner);
 
-  // Read and write [offset, offset + size), which lies in the buffer. A buffer that was written has memory of the
-  // device from then on. kFailedPrecondition for a read of a buffer without memory; kResourceExhausted when the device
-  // has no memory for it.
+  // Copy the bytes [offset, offset + size), which lie in the buffer. The first Write allocates memory of the device for
+  // the buffer; bytes that it leaves out keep their borrowed values. kFailedPrecondition for a Read of a buffer without
+  // memory; kResourceExhausted if the device cannot allocate the memory.
   absl::Status Read(uint32_t buffer, uint64_t offset, absl::Span<uint8_t> to) const;
   absl::Status Write(uint32_t buffer, uint64_t offset, absl::Span<const uint8_t> from);
 

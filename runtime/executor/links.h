@@ -5,7 +5,7 @@
 
 namespace bowline {
 
-// Links to emulate.
+// The links that a run emulates between its ranks, keyed by mesh axis.
 using targets::LinkTable;
 
 }  // namespace bowline

@@ -31,46 +31,46 @@ struct RecordedPart;
 class Recorder;
 
 struct SessionOptions {
-  // "NAME" or "NAME:KEY=VALUE,..."; empty: the driver with the name of the plan's target device. Plugins are looked for
-  // in `driver_path`, and where AllDrivers does.
+  // "NAME" or "NAME:KEY=VALUE,...". Empty selects the driver that has the name of the plan's target device. Plugins are
+  // searched for in `driver_path` first, then in the folders that AllDrivers lists.
   std::string driver = {};
   std::string driver_path = {};
-  // 0: as many as the plan was compiled for. Anything else must be that number.
+  // The number of host threads. 0 takes the number that the plan was compiled for; any other number must equal it.
   int threads = 0;
-  // Times every command. Off, it costs nothing.
+  // Times every command by itself, for Profile(): commands do not overlap then. Costs nothing if false.
   bool profile = false;
-  // Takes the time of each command on its stream, while they overlap as ever. Off, it costs nothing. Not with
-  // `profile`.
+  // Records when each command begins and ends on its stream, for Trace(). Streams overlap as without it. Costs nothing
+  // if false. Do not set it together with `profile`.
   bool trace = false;
-  // The mode of the stream that computes: with kWorker it runs beside the caller also on devices that otherwise compute
-  // within calls.
+  // The mode of the first stream, which runs the compute kernels. kWorker runs it beside the caller even on devices
+  // that otherwise compute within calls.
   hal::StreamMode compute = hal::StreamMode::kInline;
-  // All ranks of the run, of which this session is one; it outlives the session. Null: a run of one rank.
+  // All ranks of the run; this session runs one of them. Must outlive the session. Null for a run of one rank.
   RankGroup* group = nullptr;
-  // Links to emulate, by axis of the mesh.
+  // The links to emulate between ranks, keyed by mesh axis. The key "" covers all axes without a key.
   LinkTable links = {};
-  // Proves that commands cannot race, hang or read bytes that nobody wrote (checker/PlanProof.h), and refuses a plan
-  // for several ranks without certificates. Off: any plan that VerifyPlan accepts is run, to observe it.
+  // Makes Create prove that commands cannot race, deadlock or read bytes that nobody wrote (checker/PlanProof.h), and
+  // refuse a plan for several ranks without certificates. False runs any plan that VerifyPlan accepts, to observe it.
   bool prove = true;
-  // Receives each note for the user, at most once. A note does not end a run.
+  // Called with each note for the user, at most once per note. A note is not an error: the run continues.
   std::function<void(absl::string_view)> note = {};
 };
 
-// A dense, row-major tensor of a session: one slot of a buffer, for Session::Read and Session::Write.
+// A dense, row-major tensor in one slot of a session's buffer, for Session::Read and Session::Write.
 struct TensorRef {
-  uint32_t buffer = 0;  // index in the plan
+  uint32_t buffer = 0;  // index in Plan.buffers
   uint32_t slot = 0;
   uint64_t bytes = 0;
   fbs::DType dtype = fbs::DType::F32;
   absl::Span<const int64_t> shape;  // valid as long as the session
 };
 
-// Stands for a run from its begin until it was waited for.
+// Identifies a run from Start until Wait has returned for it.
 struct RunTicket {
   uint64_t number = 0;
 };
 
-// The time that one kernel of the plan, all copies, or all communication took so far.
+// The total time so far of one kernel of the plan, of all copies, or of all communication, signals and waits included.
 struct ProfileRow {
   std::string name;
   bool generated = false;
@@ -80,85 +80,85 @@ struct ProfileRow {
   double bytes_moved = 0;  // likewise
 };
 
-// One rank of a plan on its device: its memory, loaded kernels, and for every entry the list of commands with all
-// addresses filled in. The host reaches memory by Read and Write alone. States keep their values between runs and are
-// undefined at first: run the plan's entry of kind Init, or write them. One thread at a time uses a session.
+// Runs one rank of a plan on one device. Owns the rank's memory, its loaded kernels, and each entry's commands with
+// their addresses. The host accesses tensors through Read and Write. States keep their values between runs; they are
+// undefined until the entry of kind Init ran or the caller wrote them. One thread at a time uses a session.
 //
-// Where the plan has an entry of kind Prepare (runtime/plan/view/preparation.h), the session runs it before an entry
-// that reads its results, if parameters may have changed since: an entry or the caller wrote them.
+// A plan may have an entry of kind Prepare (runtime/plan/view/preparation.h). The session runs it before any entry that
+// reads its results, if an entry or the caller may have written parameters since it last ran.
 class Session {
  public:
-  // With a group, all its ranks create their sessions at the same time.
-  // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks certificates;
-  // kInvalidArgument with a counter-example when a proof fails; kResourceExhausted when the arena does not fit into
-  // memory; kNotFound or kInvalidArgument for a kernel that this build does not have or that refuses its signature;
+  // All ranks of a group must create their sessions at the same time. kFailedPrecondition if the plan is for another
+  // machine, thread count or number of ranks, or lacks certificates or generated code. kInvalidArgument, with a
+  // counter-example, if a proof fails. kResourceExhausted if the memory of the host or the device does not suffice for
+  // the arena. kNotFound or kInvalidArgument if this build lacks a kernel or the kernel refuses its signature.
   // kNotFound for an unknown driver.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 
   const fbs::Plan& plan() const { return plan_.plan(); }
   const LoadedPlan& loaded_plan() const { return plan_; }
-  // This rank, and its role in the plan.
+  // This rank of the run, and its role in the plan. All ranks of one role run the same commands.
   uint32_t rank() const { return rank_; }
   uint32_t role() const { return role_; }
 
-  // Index of this role's entry. kNotFound listing the plan's entries.
+  // The index in Plan.entries of this role's entry. The error kNotFound lists the plan's entries.
   absl::StatusOr<int> FindEntry(absl::string_view name) const;
   absl::StatusOr<int> FindEntry(fbs::EntryKind kind, uint32_t bucket = 0) const;
   // The name of an entry.
   absl::string_view NameOf(int entry) const { return TextOf(plan().entries()->Get(entry)->name()); }
 
-  // Begins a run of an entry: Wait says how it ended. Entries that were compiled with two runs in flight overlap: a
-  // second run may begin before the first was waited for. On the device it begins when the first has ended; meanwhile
-  // the host writes inputs of the next run, and reads outputs of the one that was waited for last. Nothing else of the
-  // session can be written or read while a run is under way. Where SessionOptions.compute is kInline, a device may
-  // have run everything when this returns.
+  // Begins a run of an entry; Wait returns its result. A second run may begin before the first was waited for if both
+  // entries were compiled with two runs in flight (Entry.in_flight). The device begins the second run when the first
+  // has ended. Meanwhile the host may write inputs of the next run, and read outputs of the run that was waited for
+  // last. It can access no other tensor while a run is under way. If SessionOptions.compute is kInline, a device may
+  // have executed the whole run when Start returns.
   //
-  // An input that the plan feeds from an output has its value of the run before, unless it was written.
+  // An input that an output feeds (Entry.feeds) takes its value from the previous run, unless the caller wrote it.
   //
-  // kFailedPrecondition, and nothing began, when an input was not written since the last run, for its value is
-  // undefined then, or when the run may not overlap with runs under way.
+  // kFailedPrecondition if an input was not written since the last run (its value is undefined then), or it may not
+  // overlap runs under way. kInvalidArgument for an entry that cannot be started, or bad sequences. No run began then.
   absl::StatusOr<RunTicket> Start(int entry);
-  // Returns when a run, and those that began before it, are over. An error names entry, segment, command and source,
-  // and state may be half updated then. kInvalidArgument where a kernel found its data wrong. A run that began after
-  // one that failed has failed as well. Runs may be waited for in any order.
+  // Waits until this run and all runs that began before it have ended. Runs may be waited for in any order. An error
+  // names entry, segment, command and source, as far as the device knows them; states may be half updated then.
+  // kInvalidArgument if a kernel found its data invalid. If a run fails, the run that began after it fails too.
   absl::Status Wait(RunTicket ticket);
 
-  // Runs an entry to its end: Start, and Wait. Without an error it allocates nothing, takes no lock and touches no
-  // string, but when its commands are recorded (hal::Device::Record), before the second run. Its errors are those of
-  // both.
+  // Runs an entry to its end: Start, then Wait, with the errors of both. A run without an error allocates nothing,
+  // takes no lock and touches no string. The one exception: the session may record the commands (hal::Device::Record)
+  // before the second run.
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
-  // Runs the entry of kind Prepare if it has to run before other entries, so that the first of these does not wait for
-  // it. Does nothing if the plan has no such entry.
+  // Runs the entry of kind Prepare now if it is due, so that the next run does not wait for it. Does nothing if the
+  // plan has no such entry.
   absl::Status Prepare();
 
-  // The tensor behind a port. Inputs with several slots (microbatches) have one tensor each. kNotFound listing the
-  // ports; kOutOfRange for a slot that is not there.
+  // The tensor of an entry's port. A port with several slots (microbatches) has one tensor per slot. The error
+  // kNotFound lists the ports. kOutOfRange for a slot that the port does not have.
   absl::StatusOr<TensorRef> Input(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
   absl::StatusOr<TensorRef> Output(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
 
   // The states of this rank's role, as indices into plan().states().
   absl::Span<const uint32_t> states() const { return states_; }
-  // A parameter or other state by its key in checkpoints. Indices are those of plan().states().
+  // State finds a parameter or other state by its key in checkpoints. StateAt takes an index into plan().states().
   absl::StatusOr<TensorRef> State(absl::string_view key) const;
   TensorRef StateAt(uint32_t index) const;
   // The tensor in a slot of any buffer of this rank's role.
   TensorRef BufferAt(uint32_t buffer, uint32_t slot = 0) const;
 
-  // Copy between the host and the bytes of a tensor from `offset` on. kFailedPrecondition while a run that is under way
-  // may use them, see Start. kInvalidArgument for bytes beyond its end; for an input that is not written as a whole;
-  // and, naming entry, port and element, for an integer outside of its port's limit: nothing was written then.
+  // Copy between the host and the bytes of a tensor from `offset` on. kFailedPrecondition while a run under way may use
+  // them (see Start). kInvalidArgument for bytes beyond the tensor's end, a partial write of an input, or an input
+  // element outside its port's limit (naming entry, port and element); nothing was written then.
   absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
   absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
-  // Makes `memory`, which has the tensor's size and which `owner` keeps as it is, the memory of a tensor of space
-  // External, without a copy. False if the device cannot read it there, or the tensor is of another space: it has to be
-  // written then.
+  // Makes `memory` the memory of a tensor of space External, without a copy. `memory` has the tensor's size, and
+  // `owner` keeps it alive and unchanged. Returns false if the tensor is of another space or the device cannot read
+  // `memory` in place. The caller has to Write the tensor then.
   absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
                               const std::shared_ptr<const void>& owner);
-  // The bytes of tensors of space External in the caller's memory and in the device's.
+  // The bytes of the tensors of space External: those read in the caller's memory, and those copied to the device.
   ExternalBytes external_bytes() const { return external_->bytes(); }
-  // Write and Read for all elements of a tensor.
+  // Write or read all elements of a tensor.
   template <typename T>
   absl::Status WriteAll(const TensorRef& tensor, absl::Span<const T> elements) {
     return Write(tensor, {reinterpret_cast<const uint8_t*>(elements.data()), elements.size() * sizeof(T)});
@@ -168,19 +168,19 @@ class Session {
     return Read(tensor, {reinterpret_cast<uint8_t*>(elements.data()), elements.size() * sizeof(T)});
   }
 
-  // The seconds that this thread took so far to hand the commands of runs to the device. Nothing where the device
-  // computes in these calls.
+  // The seconds that the calling thread has spent so far on handing the commands of runs to the device. Absent if the
+  // device computes within these calls.
   std::optional<double> IssueSeconds() const;
 
-  // A row for each kernel that ran, for copies and for communication, the slowest first; empty unless
-  // SessionOptions.profile.
+  // A row for each kernel that ran, a row for copies and a row for communication, sorted from slowest to fastest. Empty
+  // unless SessionOptions.profile is set.
   std::vector<ProfileRow> Profile() const;
 
-  // The last runs of each entry with the times of their commands; empty unless SessionOptions.trace.
+  // The last Tracer::kKeptRuns runs of each entry with their commands' times; empty unless SessionOptions.trace is set.
   std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
 
   hal::Device& device() { return *device_; }
-  // The arena in space Device, which the caller may write.
+  // The arena of space Device. The caller may write to it, so the entry of kind Prepare counts as due from then on.
   hal::Allocation& arena() {
     is_prepared_ = false;
     return *arenas_[static_cast<size_t>(fbs::MemorySpace::Device)];
@@ -189,64 +189,64 @@ class Session {
  private:
   Session(LoadedPlan plan, const SessionOptions& options);
 
-  // A run from Start to Wait.
+  // One run, from Start until Wait has returned for it.
   struct StartedRun {
     bool started = false;
     bool over = false;    // ended with `status`
-    bool marked = false;  // `ends` were recorded behind its last commands
+    bool marked = false;  // `ends` were recorded after its last commands
     uint64_t number = 0;
     int entry = 0;
     uint32_t parity = 0;
     absl::Status status;
-    std::vector<std::unique_ptr<hal::Event>> ends;  // by stream; empty where no entry has two runs in flight
-    std::unique_ptr<hal::Allocation> faults;        // copied behind a marked run, in pinned memory
+    std::vector<std::unique_ptr<hal::Event>> ends;  // by stream; empty if no entry has two runs in flight
+    std::unique_ptr<hal::Allocation> faults;        // a marked run's copy of the fault words, in pinned memory
   };
-  // The call in the labels of copies that feed inputs, which are in no segment.
+  // The call index in the labels of copies that feed inputs: these copies belong to no call of a segment.
   static constexpr uint32_t kFeedCall = 0x7fffffff;
 
-  // Reports the device's notes on how it computes kernels, each note once.
+  // Passes the device's notes on its kernels (hal::Launchable::Note) to options_.note, each text once.
   void SayNotes() const;
   absl::Status Allocate();
   absl::Status FillConstants();
   hal::Allocation& ArenaOf(const fbs::Buffer& buffer) const { return *arenas_[static_cast<size_t>(buffer.space())]; }
-  // The address at which commands reach a slot of a buffer in an arena.
+  // The device address of a slot of a buffer in an arena.
   hal::DeviceAddress AddressOf(const fbs::Buffer& buffer, uint32_t slot) const;
   absl::StatusOr<TensorRef> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
                                      uint32_t slot) const;
-  // The offset in its arena at which the host finds a tensor now. kFailedPrecondition if a run that is under way may
-  // use it.
+  // The current offset of the host's view of a tensor in its arena: the buffer of a port may alternate between runs.
+  // kFailedPrecondition if a run under way may use the tensor.
   absl::StatusOr<uint64_t> OffsetFor(absl::string_view what, const TensorRef& tensor) const;
 
-  // Gives commands the address at which a buffer of space External is now; `before` is where it was.
+  // Rebases bound commands from `before` to the current address of a buffer of space External.
   void MoveExternal(uint32_t buffer, hal::DeviceAddress before);
 
   absl::Status CreateRunEvents();
   absl::Status CheckMayBegin(int entry) const;
   absl::StatusOr<RunTicket> Begin(int entry, bool marks_end);
   absl::Status Order(const StartedRun& run);
-  // The bit of its commands' labels that says which of the two runs this is.
+  // The bit in the labels of a run's commands that tells which element of runs_ the run is.
   uint64_t LabelOfRun(const StartedRun& run) const { return uint64_t{&run == &runs_[1]} << 63; }
   StartedRun& RunOf(uint64_t label) { return runs_[label >> 63]; }
-  // Waits for all runs that are under way, and notes in each how it ended.
+  // Waits for all runs under way, and stores in each run how it ended.
   void Drain();
   absl::Status Synchronize(std::optional<uint64_t>* label);
-  // The label by which a stream knows a command: the call of the timeline, and the command's index in the segment.
+  // The label of a command on its stream: the call's index in the timeline, and the command's index in the segment.
   static uint64_t LabelOf(uint32_t call, uint32_t command) { return uint64_t{call} << 32 | command; }
-  // Records the ends of a run in its streams, behind the copy of its faults.
+  // Copies the run's fault words, and records its `ends` in the streams.
   absl::Status MarkEnd(StartedRun& run);
   absl::Status FindFaults();
   absl::Status ClearFaults();
-  // Returns the faults of a run that is over as an error. They are cleared then, and the run that began after it has
-  // failed.
+  // Returns the first fault that kernels of an ended run found in their data, as an error. If there is one, clears all
+  // fault words, and lets the run that began after this one fail.
   absl::Status CheckFaults(StartedRun& run);
-  // Returns the faults of the entry of kind Prepare, which has just run, and clears them alone: words of runs that
-  // nobody has waited for may be set.
+  // Returns the first fault of the entry of kind Prepare, which has just run, as an error. Clears the words of that
+  // entry only: runs that nobody has waited for may have set others.
   absl::Status CheckPreparation(int entry);
-  // Reads the words, and writes them.
+  // Copy the fault words from the device to words_, and from words_ to the device.
   absl::Status ReadFaults();
   absl::Status WriteFaults();
-  // The operand of a launch of the entry that holds a word; null where it has none.
+  // A launch of an entry, and its operand that holds a given fault word; `operand` is null if no launch has one.
   struct FaultPlace {
     uint32_t segment = 0, command = 0;
     const fbs::Operand* operand = nullptr;
@@ -259,12 +259,12 @@ class Session {
   // Calls body(command) for each command of an entry, in the order of issue.
   template <typename Body>
   absl::Status ForEachCommand(int entry, uint32_t parity, uint64_t label, Body body);
-  // Issues a run that was recorded.
+  // Issues a run in the parts that the Recorder made of it.
   absl::Status IssueParts(int entry, uint32_t parity, uint64_t label, const std::vector<RecordedPart>& parts);
-  // Records the run that is about to begin, if it is time. Without a recording it is issued command by command.
+  // Records the run that is about to begin if it is due (Recorder::IsDue). If recording fails, reports a note.
   void RecordIfDue(int entry, uint32_t parity);
   absl::Status IssueProfiled(const BoundCommand& command);
-  // Called when all commands were issued and no other run is under way: waits until they are over.
+  // Waits until the commands have ended. All commands of the run were issued, and no other run is under way.
   absl::Status Finish(int entry);
   absl::Status FailedBehind(const absl::Status& status, const StartedRun& run, const StartedRun& failed) const;
   absl::Status FailedRun(const absl::Status& status, int entry, std::optional<uint64_t> label) const;
@@ -287,12 +287,12 @@ class Session {
   std::unique_ptr<Ports> ports_;
   std::array<StartedRun, 2> runs_;
   uint64_t last_run_ = 0;
-  std::unique_ptr<hal::Event> begin_;  // the begin of a run that follows another one, or takes its outputs
-  absl::optional<uint32_t> faults_;    // this role's buffer of kind Fault
-  std::vector<bool> has_faults_;       // whether each entry writes that buffer
-  std::vector<int32_t> words_;         // words of that buffer, as they were read
-  std::vector<Ports::Copy> copies_;    // copies of the run that begins
-  // Times by kernel of the plan; the last two are for copies and communication.
+  std::unique_ptr<hal::Event> begin_;  // other streams wait for it: the previous run ended, its feeds were copied
+  absl::optional<uint32_t> faults_;    // index of this role's buffer of kind Fault
+  std::vector<bool> has_faults_;       // by entry: whether it writes that buffer
+  std::vector<int32_t> words_;         // the words of that buffer, as last read
+  std::vector<Ports::Copy> copies_;    // feeds of the run that begins now
+  // Times of the plan's kernels, indexed like Plan.kernels, then two more entries: copies and communication.
   struct Timing {
     uint64_t launches = 0;
     int64_t nanoseconds = 0;

@@ -10,7 +10,7 @@
 
 namespace bowline {
 
-// The times of one command, in nanoseconds of the steady clock, which all ranks of a machine share.
+// The begin and end of one command, in nanoseconds of the steady clock, which all ranks on a machine share.
 struct TraceEvent {
   uint32_t call = 0;     // index in the program's timeline
   uint32_t command = 0;  // index in that call's segment
@@ -24,24 +24,24 @@ struct TracedRun {
   std::vector<TraceEvent> events;  // in the order of issue
 };
 
-// Takes the times of all commands in the last runs of each entry, by events of the device.
+// Records, by timed events of the device, when the commands in the last runs of each entry began and ended.
 class Tracer {
  public:
-  // The number of runs of each entry that are kept, so that a long training takes no more memory than a short one.
+  // The number of latest runs kept for each entry. A bound, so that memory does not grow with the length of a training.
   static constexpr size_t kKeptRuns = 2;
 
   // `device` outlives it.
   Tracer(hal::Device* device, size_t entries) : device_(device), runs_(entries) {}
 
-  // Begins the trace of a run with this many commands.
+  // Begins the trace of a run with this many commands; allocates the events that it needs.
   absl::Status Begin(size_t commands);
-  // Record the points before and after a command in its stream.
+  // Record a timed event in the stream before, or after, command number `command` of the run.
   absl::Status StampBegin(hal::Stream& stream, size_t command) { return stream.Record(*points_[2 * command]); }
   absl::Status StampEnd(hal::Stream& stream, size_t command) { return stream.Record(*points_[2 * command + 1]); }
-  // Reads the times; called when the run is over, without an error. `sites` has the command of each pair of points.
+  // Reads the times of a run that ended without an error. sites[i] is the i-th command that was stamped.
   absl::Status End(int entry, const std::vector<TraceEvent>& sites);
 
-  // The kept runs, entry by entry, the latest last.
+  // The kept runs, grouped by entry, the latest run last.
   std::vector<TracedRun> Runs() const;
 
  private:

@@ -15,28 +15,28 @@ class Allocation {
  public:
   virtual ~Allocation() = default;
 
-  // The size that was asked for, not rounded up.
+  // The size in bytes that the caller asked for, not rounded up.
   virtual size_t bytes() const = 0;
 
-  // The first byte as commands of the device see it.
+  // The address of the first byte, as commands of the device use it.
   virtual DeviceAddress address() const = 0;
 
-  // The first byte as the host sees it, for MemorySpace::kPinnedHost. Null for memory that the host reaches by Read and
-  // Write alone.
+  // The first byte in the host's address space, for MemorySpace::kPinnedHost. Null for memory that the host reaches
+  // only through Read and Write.
   virtual uint8_t* host() const = 0;
 
-  // Copy between host memory and [offset, offset + size). Both wait for nothing: the caller synchronises streams that
-  // touch the bytes.
+  // Copy between host memory and the bytes [offset, offset + size). Neither waits for a stream: the caller first
+  // synchronises the streams that touch the bytes.
   virtual absl::Status Write(size_t offset, absl::Span<const uint8_t> from) = 0;
   virtual absl::Status Read(size_t offset, absl::Span<uint8_t> to) const = 0;
 
   // Contract
-  //   address() is a multiple of 4096 and does not change. Numbers from address() to address() + bytes() belong to this
-  //   allocation alone. The bytes are undefined before the first write. Write and Read outside of bytes() are
-  //   kInvalidArgument and transfer nothing.
+  //   address() is a multiple of 4096 and never changes. The addresses from address() to address() + bytes() belong to
+  //   this allocation alone. The bytes are undefined before the first write. Write and Read return kInvalidArgument and
+  //   copy nothing if their range exceeds bytes().
 };
 
-// kInvalidArgument unless [offset, offset + size) lies in `bytes`. Write and Read begin with this check.
+// kInvalidArgument unless [offset, offset + size) lies within `bytes` bytes. Write and Read call this first.
 absl::Status CheckTransfer(size_t offset, size_t size, size_t bytes);
 
 }  // namespace bowline::hal

@@ -12,43 +12,43 @@
 
 namespace bowline::hal {
 
-// One of the tensors that an operation moves: addresses of the device, 0 for none, and a number of elements.
+// One tensor of an operation: the device addresses to send from and to receive into (0: none), and its element count.
 struct Piece {
   DeviceAddress send = 0;
   DeviceAddress receive = 0;
   size_t count = 0;
 };
 
-// An ordered set of ranks that exchange data of their devices, as one of them sees it.
+// An ordered set of ranks, the members, whose devices exchange data. Each object is the end of one member.
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  // This rank's place among the members, and their number. Peers are places too.
+  // The index of this rank among the members, and the number of members. Operation::peer is such an index, too.
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Returns whether Device::Record can record operations, as it cannot where the host takes part in them.
+  // Returns whether Device::Record can record operations. It cannot if the host takes part in them.
   virtual bool CanRecord() const { return false; }
 
-  // Allocates the memory that such an operation needs, so that issuing it allocates nothing.
+  // Allocates the memory that this operation needs, so that Issue allocates nothing for it.
   virtual absl::Status Reserve(const Operation& operation, absl::Span<const Piece> pieces) { return absl::OkStatus(); }
 
-  // Puts an operation into the stream; see OperationKind for its effect.
+  // Appends an operation to the stream. OperationKind describes its effect.
   virtual absl::Status Issue(Stream& stream, const Operation& operation, absl::Span<const Piece> pieces) = 0;
 
   // Contract
-  //   The contract of Exchange on types, order, determinism, operations in place, and errors holds here, with
-  //   streams; but a device with a library of its own may combine values in another order, round intermediate values,
-  //   and leave a NaN out of a maximum, as its driver says; all members get the same bits.
-  //   Operations of one communicator are in one stream, or ordered by events. Synchronize the stream to hold the
-  //   caller. Memory: a single piece is copied; an array of several must stay until the stream was synchronised.
-  //   Bytes to send stay as they are until the operation ended in this stream, even where its members have them before.
-  //   Nothing is allocated by an operation for which room was made, or which is no larger than one before. Errors at
-  //   the call: kInvalidArgument for a type, a peer or a size that is not possible. All else is an error of the stream.
+  //   The contract of Exchange on types, order, determinism, operations in place and errors holds here too, with
+  //   streams in place of threads. A device with a communication library may combine values in another order, round
+  //   intermediate values, and drop a NaN from a maximum, as its driver documents; all members still get the same bits.
+  //   The caller issues the operations of one communicator in one stream, or orders them by events. Issue does not wait
+  //   for the operation: Stream::Synchronize does. Issue copies a single piece; an array of several must stay alive
+  //   until the stream was synchronised. Bytes to send must not change before the operation has ended in this stream,
+  //   even if other members have them earlier. An operation allocates nothing after Reserve, or after one as large.
+  //   Issue returns kInvalidArgument for an impossible type, peer or size. All other errors are errors of the stream.
 };
 
-// kInvalidArgument, naming communicator and rank, for an operation that no members could do.
+// kInvalidArgument, naming communicator and rank, unless the members of `exchange` can run the operation.
 absl::Status CheckOperation(const Exchange& exchange, const Operation& operation, absl::Span<const Piece> pieces);
 
 }  // namespace bowline::hal

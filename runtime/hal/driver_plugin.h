@@ -9,29 +9,29 @@
 
 namespace bowline::hal {
 
-// The driver NAME that a shared library libbowline_NAME.so exports. Its interface is that of C++, so a plugin
-// belongs to the build that it was made with: both know a hash of the headers that they have in common.
+// The driver NAME that a shared library libbowline_NAME.so exports. Its interface is C++, so a plugin works only with
+// the build that it was compiled with: plugin and program each contain a hash of the headers that they share.
 struct DriverPlugin {
   const char* interface_hash = kInterfaceHash;
   absl::StatusOr<std::unique_ptr<Device>> (*create)(const DeviceOptions& options) = nullptr;
 };
 
-// The one function that is looked up: extern "C" const DriverPlugin* bowline_driver_plugin().
+// The only symbol that the loader looks up: extern "C" const DriverPlugin* bowline_driver_plugin().
 using DriverPluginFunction = const DriverPlugin* (*)();
 inline constexpr char kDriverPluginFunction[] = "bowline_driver_plugin";
 
 // Contract
-//   The library is loaded once, and stays loaded until the process ends. It keeps the returned DriverPlugin, which is
-//   the same in all calls, and devices and their threads may use its code until then.
+//   The program loads the library once and never unloads it: devices and their threads may use its code until the
+//   process ends. The library owns the returned DriverPlugin, and returns the same one in all calls.
 //   Several threads may call the function, and `create`, at once. The caller owns the device that `create` returns.
-//   Where `interface_hash` is another than the program's, `create` is not called.
+//   The program does not call `create` if `interface_hash` differs from its own hash.
 //   Errors of `create`: kInvalidArgument for a setting that the driver does not have (CheckSettings) or whose value it
-//   cannot use; kUnavailable, naming the missing part, where the machine has no such device or no library for it. No
-//   exception leaves it.
+//   cannot use; kUnavailable, naming the missing part, if the machine has no such device or no library for it. `create`
+//   throws no exception.
 
 }  // namespace bowline::hal
 
-// Defines that function. A plugin uses it in one source file, outside of namespaces.
+// Defines bowline_driver_plugin(). A plugin uses it in one source file, outside of namespaces.
 #define BOWLINE_DRIVER_PLUGIN(create_device)                                                                    \
   extern "C" __attribute__((visibility("default"))) const bowline::hal::DriverPlugin* bowline_driver_plugin() { \
     static const bowline::hal::DriverPlugin plugin = {bowline::hal::kInterfaceHash, create_device};             \

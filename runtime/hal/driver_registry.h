@@ -16,19 +16,19 @@ namespace bowline::hal {
 
 using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const DeviceOptions& options)>;
 
-// Drivers by name: those that were added, and plugins (runtime/hal/driver_plugin.h), of which the driver NAME is the
-// shared library libbowline_NAME.so. A value without global state, so that the available drivers are seen where they
-// are decided (runtime/drivers/builtin_drivers.h).
+// Creates devices by the name of their driver. A driver was added, or is a plugin (runtime/hal/driver_plugin.h): the
+// shared library libbowline_NAME.so has the driver NAME. A registry is a value, not global state, so that code shows
+// where it chooses the available drivers (runtime/drivers/builtin_drivers.h).
 class DriverRegistry {
  public:
-  // kAlreadyExists when the name is taken.
+  // Adds a driver. kAlreadyExists if the name is taken.
   absl::Status Add(const std::string& name, DeviceFactory factory);
 
-  // Sets the folders in which plugins are looked for, the first folder first.
+  // Sets the folders to search for plugins, the first folder first.
   void SearchPluginsIn(std::vector<std::string> folders) { folders_ = std::move(folders); }
 
-  // Creates a device of the driver `name`. kNotFound, listing the drivers that are there and the folders that were
-  // searched; kUnavailable saying why a plugin does not load; else the driver's own errors.
+  // Creates a device of the driver `name`. kNotFound, listing the added drivers and the searched folders; kUnavailable,
+  // with the reason, if a plugin does not load; otherwise the errors of the driver itself.
   absl::StatusOr<std::unique_ptr<Device>> CreateDevice(const std::string& name, const DeviceOptions& options) const;
 
   // The names of the drivers that were added, sorted.
@@ -45,20 +45,20 @@ struct DriverChoice {
   std::map<std::string, std::string> settings;
 };
 
-// kInvalidArgument naming the error in the text.
+// kInvalidArgument, saying which rule the text breaks.
 absl::StatusOr<DriverChoice> ParseDriverChoice(absl::string_view text);
 
-// kInvalidArgument for a setting that is not among `known`, naming the driver, the setting and the known ones.
+// kInvalidArgument for a setting that `known` does not list; names the driver, the setting and all of `known`.
 absl::Status CheckSettings(absl::string_view driver, const DeviceOptions& options,
                            std::initializer_list<absl::string_view> known);
 
 // Contract
-//   One thread makes a registry. When it is complete, several may call its const functions at once, and so the
-//   factories: a factory is safe to call from several threads.
-//   The caller owns the device, which needs the registry no more. The library of a plugin stays loaded.
-//   A driver that was added comes before a plugin of its name, and the first folder that has a plugin decides: where
-//   that one does not load, no other folder is searched. A name with other characters than lower-case letters, digits,
-//   '_' and '-' names no file. A factory fails as DriverPlugin::create does.
+//   One thread fills a registry. After that, several threads may call its const functions at once, which call the
+//   factories: a factory must be safe to call from several threads.
+//   The caller owns the device, which may outlive the registry. The library of a plugin stays loaded.
+//   An added driver takes precedence over a plugin of its name. The first folder that has the plugin decides: if the
+//   plugin does not load, no other folder is searched. A plugin's name consists of lower-case letters, digits, '_' and
+//   '-'; no other name is searched for. A factory returns the same errors as DriverPlugin::create.
 
 }  // namespace bowline::hal
 

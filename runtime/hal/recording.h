@@ -3,16 +3,16 @@
 
 namespace bowline::hal {
 
-// Commands of one device in a form in which it runs all of them at the host's cost of issuing one: see
+// Commands of one device that the host can issue again and again, all of them at the cost of one command: see
 // Device::Record and Stream::Replay.
 class Recording {
  public:
   virtual ~Recording() = default;
 
   // Contract
-  //   Launches, copies and communicators' operations have the addresses, geometries and constants that they were
-  //   recorded with; values that replays may vary are in memory. Launchables, communicators and allocations that were
-  //   recorded outlive the recording. It may be destroyed when the streams that replayed it were synchronised.
+  //   Launches, copies and communicator operations keep the addresses, geometries and constants of their recording;
+  //   values that vary between replays must be in memory. Recorded launchables, communicators and allocations outlive
+  //   the recording. It may be destroyed once the streams that replayed it were synchronised.
 };
 
 }  // namespace bowline::hal

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
 #define BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
 
-// Texts that plans of models carry: JSON objects, which VerifyPlan checks. Plans may carry others, of which it knows
-// only the names.
+// The JSON texts that plans of models carry (Plan.attachments). VerifyPlan checks that they have the forms below. Plans
+// may carry other texts, of which VerifyPlan checks only the names.
 
 #include <nlohmann/json.hpp>
 
@@ -11,26 +11,26 @@
 
 namespace bowline {
 
-// The config.json that the model was read from, as it was.
+// The config.json of the model, unchanged.
 inline constexpr char kConfigAttachment[] = "config.json";
 
-// The keys of config.json that determine the model's results: a JSON object, each key with an object, whose "null" says
-// whether null is a value, and not the same as an absent key, and whose "absent" is the value that an absent key means,
-// where there is one. Other keys are bounds, initial values, bookkeeping.
+// The keys of config.json that determine the model's results: a JSON object with one object per key. Its "null" says
+// whether null is a value, different from an absent key. Its "absent", if there is one, is the value that an absent key
+// stands for. All other keys of config.json are bounds, initial values or bookkeeping.
 inline constexpr char kFunctionKeysAttachment[] = "function_keys.json";
 
-// Which tensors files of the model may hold although they are no parameters of it: a JSON object, each name with the
-// key of the parameter of which it must be a copy, or "".
+// The tensors that files of the model may hold although they are no parameters: a JSON object that maps each tensor's
+// name to the key of the parameter that it must be a copy of, or to "".
 inline constexpr char kIgnoredTensorsAttachment[] = "ignored_tensors.json";
 
-// The settings of training that a plan computes, and that decide how a run goes on: a JSON object, each name of a flag
-// of the compiler without its dashes with a number or a text.
+// The training settings that a plan computes and that determine how a run continues: a JSON object that maps compiler
+// flags, without their dashes, to numbers or texts.
 inline constexpr char kRecipeAttachment[] = "recipe.json";
 
-// Whether the text of this name is one of those above.
+// Returns whether `name` is one of the names above.
 bool IsJsonAttachment(absl::string_view name);
 
-// The object that the text of one of the names above is. kInvalidArgument where the text has another form.
+// Parses the text of an attachment that has one of the names above. kInvalidArgument if it has another form.
 absl::StatusOr<nlohmann::json> ParseAttachment(absl::string_view name, absl::string_view text);
 
 }  // namespace bowline

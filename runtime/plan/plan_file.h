@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-// The format that this build reads and writes. It reads the same major version and any minor version up to its own.
+// The plan format of this build. It reads plans of the same major version and any minor version up to its own.
 inline constexpr uint16_t kPlanVersionMajor = 3;
 inline constexpr uint16_t kPlanVersionMinor = 2;
 
-// A FlatBuffer's offsets are 32 bits with a sign.
+// The largest size of a plan file: offsets in a FlatBuffer are signed 32-bit numbers.
 inline constexpr uint64_t kMaxPlanBytes = (uint64_t{1} << 31) - 1;
 
 // A plan that passed every check of the format: identifier, content hash, version, schema, structure and VerifyPlan.
@@ -44,12 +44,12 @@ class LoadedPlan {
   absl::Status Verify() const;
 
   std::string name_;
-  std::unique_ptr<MappedFile> mapping_;  // FromFile
-  std::unique_ptr<uint64_t[]> copy_;     // FromBytes; 8-byte aligned as FlatBuffers needs
+  std::unique_ptr<MappedFile> mapping_;  // set by FromFile
+  std::unique_ptr<uint64_t[]> copy_;     // set by FromBytes; 8-byte aligned as FlatBuffers needs
   absl::Span<const uint8_t> bytes_;
 };
 
-// sha256 of a finished plan with the 32 bytes of its content hash counted as zero. `hash` points into `bytes`.
+// The SHA-256 of a finished plan, with the 32 bytes of its content hash taken as zero. `hash` points to those bytes.
 Sha256Digest PlanContentHash(absl::Span<const uint8_t> bytes, const uint8_t* hash);
 
 }  // namespace bowline

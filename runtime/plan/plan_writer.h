@@ -9,13 +9,13 @@
 
 namespace bowline {
 
-// The bytes of a plan file. Sets `version` and `schema_hash` to those of this build; the content hash is computed over
-// the result and written into it. Equal plans give equal bytes. kInvalidArgument, naming the place, where a required
-// part is missing; the plan's meaning is not checked here (VerifyPlan does).
+// Serializes a plan into the bytes of a plan file. Sets `version` and `schema_hash` to those of this build, and writes
+// the content hash into the result. Equal plans give equal bytes. kInvalidArgument, naming the place, if a required
+// part is missing. Does not check the plan's meaning: VerifyPlan does.
 absl::StatusOr<flatbuffers::DetachedBuffer> WritePlan(fbs::PlanT& plan);
 
-// WritePlan into a file that appears complete or not at all; the bytes are loaded and verified first, so that no file
-// is ever written that LoadedPlan would refuse.
+// Writes the bytes of WritePlan to a file, which appears complete or not at all. Loads and verifies the bytes first, so
+// that it never writes a file that LoadedPlan would refuse.
 absl::Status WritePlanFile(fbs::PlanT& plan, const std::string& path);
 
 }  // namespace bowline

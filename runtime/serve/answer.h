@@ -16,23 +16,23 @@
 
 namespace bowline::serve {
 
-// Finds texts at which an answer ends, in pieces as they come.
+// Finds the first stop text in an answer that comes in pieces.
 class StopTexts {
  public:
   explicit StopTexts(std::vector<std::string> texts) : texts_(std::move(texts)) {}
 
-  // The part of the answer with `piece` that is certain to be before a stop text. True in `*found` once there was one.
+  // Adds a piece of the answer. Returns the text that is now certain to precede any stop text; sets *found if one came.
   std::string Add(const std::string& piece, bool* found);
-  // The rest, where none came.
+  // Returns the text that is still held back, if no stop text came.
   std::string Finish();
 
  private:
   std::vector<std::string> texts_;
-  std::string held_;  // might be the begin of one
+  std::string held_;  // text held back, which may begin a stop text
 };
 
-// The answer to a request, as it is computed: events of a stream, or one object at the end, with as many choices as
-// were asked for. Used by one thread at a time.
+// Writes the answer to a request while it is computed: events of a stream, or one object at the end. The answer has as
+// many choices as the request asks for. One thread at a time uses it.
 class Answer {
  public:
   struct About {
@@ -44,7 +44,7 @@ class Answer {
 
   Answer(std::shared_ptr<HttpExchange> exchange, const Tokenizer& tokenizer, const ApiRequest& request, About about);
 
-  // False when the choice needs no more tokens: a stop text came, or another choice failed.
+  // Takes the next token of a choice. False if the choice needs no more: a stop text came, or another choice failed.
   bool Take(size_t choice, const SampledToken& sampled);
   void Finish(size_t choice, FinishReason reason, const absl::Status& status);
 
@@ -53,21 +53,21 @@ class Answer {
     size_t index;
     StreamDecoder decoder;
     StopTexts stop;
-    std::string text = {};                 // where there is no stream
-    size_t decoded = 0, letters = 0;       // bytes and letters that the decoder gave
-    size_t said = 0;                       // bytes that are certain to be before a stop text
-    std::vector<ScoredToken> scored = {};  // that were not yet written
+    std::string text = {};                 // the whole text, unless the answer is a stream
+    size_t decoded = 0, letters = 0;       // bytes and code points that the decoder gave
+    size_t said = 0;                       // bytes passed to Say
+    std::vector<ScoredToken> scored = {};  // tokens whose logprobs are not yet written
     bool began = false, stopped = false;
     std::optional<FinishReason> ended = {};
   };
 
-  // Gives the text to the client, or keeps it for the end.
+  // Sends the text to the client if the answer is a stream; otherwise keeps it for the end.
   void Say(Choice& choice, const std::string& text);
   void Fail(FinishReason reason, const absl::Status& status);
   void EndStream();
   void ReplyWhole();
-  // The tokens whose text was said; `all`: those that have none, too. Null where they were not asked for, and where an
-  // event has none.
+  // Takes the logprobs of the tokens whose text was passed to Say; with `all`, of all tokens. Null if the request did
+  // not ask for logprobs, or if the stream has none to send now.
   OrderedJson TakeLogprobs(Choice& choice, bool all);
   OrderedJson Piece(Choice& choice, const std::string& text, OrderedJson logprobs, OrderedJson finish) const;
   OrderedJson Object(OrderedJson choices, const char* suffix) const;

@@ -16,10 +16,10 @@
 
 namespace bowline::serve {
 
-// Objects of replies have their fields in the order in which they are written.
+// The type of objects in replies: fields keep the order in which they were added.
 using OrderedJson = nlohmann::ordered_json;
 
-// The reply in place of a result, in OpenAI's form.
+// An error reply in OpenAI's form.
 struct ApiError {
   int status = 400;
   std::string message;
@@ -32,22 +32,22 @@ struct ApiError {
 
 struct ApiRequest {
   std::string model;
-  // Of /v1/chat/completions: an array of objects with the texts "role" and "content", and "name" where it was given.
+  // For /v1/chat/completions: an array of objects with the texts "role" and "content", and with "name" if it was given.
   nlohmann::ordered_json messages;
-  // Of /v1/completions: a text, or ids.
+  // For /v1/completions: a text, or token ids.
   std::variant<std::string, std::vector<int32_t>> prompt;
-  int32_t n = 1;  // answers; at most 128
+  int32_t n = 1;  // number of answers; at most 128
   std::optional<int64_t> max_tokens;
-  // Absent: the model's own.
+  // If absent, the model's default holds (GenerationDefaults).
   std::optional<double> temperature;
-  std::optional<double> top_p;   // above 0, up to 1, which limits nothing
+  std::optional<double> top_p;   // above 0, at most 1; 1 limits nothing
   std::optional<int32_t> top_k;  // 0 limits nothing
   std::optional<uint64_t> seed;
-  // How many likely tokens come with the logarithm of each token's probability; absent: none of these.
+  // How many most likely tokens to report with each token, all with log probabilities. Absent: no log probabilities.
   std::optional<int32_t> logprobs;
-  std::vector<std::string> stop;  // at most 4, none empty
+  std::vector<std::string> stop;  // stop texts; at most 4, none empty
   bool stream = false;
-  bool include_usage = false;  // as the last event of a stream
+  bool include_usage = false;  // token counts in the last event of a stream
 };
 
 struct TokenizeRequest {
@@ -55,16 +55,16 @@ struct TokenizeRequest {
   bool add_special = true;
 };
 
-// A field that is null or empty (a text, an array or an object) is as one that is absent, whether it is honoured or
-// not; others that are not honoured are accepted with their defaults, and otherwise an error that names them.
+// Parse a request. A field that is null, or an empty text, array or object, counts as absent. A field that is neither
+// honoured nor ignored may only have a default value; otherwise the error names the field.
 std::variant<ApiRequest, ApiError> ParseChatRequest(absl::string_view body);
 std::variant<ApiRequest, ApiError> ParseCompletionRequest(absl::string_view body);
 std::variant<TokenizeRequest, ApiError> ParseTokenizeRequest(absl::string_view body);
 
-// How the fields of a request are taken.
+// The fields of a request, by how the server treats them.
 struct RequestFields {
   std::vector<std::string> honoured, ignored;
-  // Values of those that are not honoured under which they change nothing, beside null and empty ones.
+  // The values that other fields may have because they change nothing, besides null and empty values.
   std::map<std::string, std::vector<nlohmann::json>, std::less<>> defaults;
 };
 RequestFields FieldsOfChatRequests();

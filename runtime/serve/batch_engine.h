@@ -16,11 +16,11 @@
 
 namespace bowline::serve {
 
-// Many requests at a time: a thread that runs the steps of a scheduler one after the other.
+// Computes many requests at a time: its thread runs the steps of a scheduler, one after another.
 class BatchEngine final : public Engine {
  public:
-  // `step` is called on the engine's thread alone. A step that fails ends the requests that it had rows of, and a token
-  // of -1 the request that should have it. Errors are those of Scheduler::Create.
+  // Calls `step` on the engine's thread only. If a step fails, the requests with rows in it fail. If a sampled token is
+  // -1, only its request fails. Errors are those of Scheduler::Create.
   static absl::StatusOr<std::unique_ptr<BatchEngine>> Create(CacheShape shape, SchedulerOptions options,
                                                              StepFunction step);
   ~BatchEngine() override;
@@ -34,10 +34,10 @@ class BatchEngine final : public Engine {
  private:
   struct Request {
     std::shared_ptr<Ticket> ticket;
-    uint64_t generated = 0;  // tokens
+    uint64_t generated = 0;  // new tokens
     bool began = false;
   };
-  // A request that ended, and is to be told.
+  // A request that has ended, and whose Generation::finish is to be called.
   struct Ended {
     std::shared_ptr<Ticket> ticket;
     FinishReason reason = FinishReason::kStop;
@@ -47,21 +47,21 @@ class BatchEngine final : public Engine {
   BatchEngine(std::unique_ptr<Scheduler> scheduler, StepFunction step, int64_t most);
 
   void Run();
-  // Runs a step. The lock is held but while the step runs and while clients are called.
+  // Runs a step. Holds the lock, except while the step runs and while clients are called.
   void RunStep(const StepBatch& batch, std::unique_lock<std::mutex>& lock);
-  // Tells requests whose first rows are in the step that is composed.
+  // Calls Generation::begin of the requests that have their first rows in the composed step.
   void TellBegun(std::unique_lock<std::mutex>& lock);
   void EndCancelled(std::unique_lock<std::mutex>& lock);
-  // Counts the request's end; the scheduler has forgotten it.
+  // Removes a request that the scheduler has already removed, and counts its end.
   Ended End(uint64_t id, FinishReason reason, const absl::Status& status = absl::OkStatus());
   void Tell(const std::vector<Ended>& ended, std::unique_lock<std::mutex>& lock);
 
   const StepFunction step_;
-  const int64_t most_;  // requests that run and wait
+  const int64_t most_;  // the most requests that run or wait
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::map<uint64_t, Request> requests_;  // those that the scheduler has, by its ids
+  std::map<uint64_t, Request> requests_;  // the requests of the scheduler, by id
   std::function<void()> drained_;
   bool drains_ = false, ends_ = false;
   EngineCounts counts_;

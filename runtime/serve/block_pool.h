@@ -9,17 +9,17 @@
 
 namespace bowline::serve {
 
-// The blocks of a paged cache. Each but block 0, which is null, is free, owned by the sequences that refer to it, or
-// cached: kept for its tokens until its place is needed.
+// The blocks of a paged cache. Block 0 is the null block. Each other block is free, owned by the sequences that refer
+// to it, or cached: it has no owner, and keeps its tokens until its place is needed.
 class BlockPool {
  public:
   BlockPool(int64_t blocks, int64_t block_tokens);
 
-  // A block for one owner: a free one, else the cached one that was not used for longest. Nothing where all are owned.
+  // Takes a block for one owner: a free one, else the cached one unused for longest. Absent if all blocks are owned.
   std::optional<int32_t> Take();
-  // One more owner of a block that is owned or cached.
+  // Adds an owner to a block that is owned or cached.
   void Share(int32_t block);
-  // One owner less. Owners give the blocks of a text back from its end to its begin; see PrefixCache.
+  // Removes an owner. Owners release the blocks of a text from its end to its beginning; see PrefixCache.
   void Release(int32_t block);
 
   const PrefixCache& prefixes() const { return prefixes_; }

@@ -10,11 +10,11 @@
 
 namespace bowline::serve {
 
-// The text of a conversation, up to where the assistant's answer begins. kInvalidArgument where the template refuses
-// it.
+// Renders a conversation as text, up to where the assistant's answer begins. kInvalidArgument if the chat template
+// refuses the conversation.
 using ChatRenderer = std::function<absl::StatusOr<std::string>(const OrderedJson& messages)>;
 
-// By the template of the files, which has the time of day in UTC. kInvalidArgument where it is not understood.
+// Renders by the chat template of the files, which can read the time in UTC. kInvalidArgument if it does not parse.
 absl::StatusOr<ChatRenderer> MakeChatRenderer(const ModelFiles& files);
 
 }  // namespace bowline::serve

@@ -16,9 +16,9 @@ inline constexpr double kEndsOfTokens[] = {1,    2,    5,    10,    20,    50,  
                                            1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000};
 inline constexpr double kEndsOfStepTokens[] = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 
-// Counts values by size.
+// Counts values per bucket, and sums them.
 struct Histogram {
-  // `upper_ends` ascend, and outlive this; a last bucket counts larger values.
+  // `upper_ends` are the inclusive ends of the buckets, ascending; they outlive this. A last bucket has no end.
   explicit Histogram(absl::Span<const double> upper_ends) : ends(upper_ends), counts(upper_ends.size() + 1) {}
 
   void Add(double value) {

@@ -13,28 +13,28 @@
 
 namespace bowline::serve {
 
-// Writes lines to a descriptor from a thread of its own, so that a reader that stops delays no other thread.
+// Writes lines to a descriptor on its own thread, so that a reader that stops reading delays no other thread.
 class LineLog {
  public:
   struct Options {
-    size_t waiting_bytes = 1 << 20;  // of lines that no reader read yet; further lines are lost
-    // How long the end waits for a reader.
+    size_t waiting_bytes = 1 << 20;  // of lines that are not yet written; further lines are lost
+    // How long the destructor waits for a reader.
     std::chrono::milliseconds patience = std::chrono::seconds(1);
   };
 
-  // `descriptor` stays the caller's, and open as long as this lives.
+  // The caller owns `descriptor`, and keeps it open as long as the log exists.
   LineLog(int descriptor, Options options);
   explicit LineLog(int descriptor) : LineLog(descriptor, Options()) {}
   LineLog(const LineLog&) = delete;
   LineLog& operator=(const LineLog&) = delete;
   ~LineLog();
 
-  // Takes a line without its end, and returns at once. Behind lines that are lost comes {"lost_lines":N}.
+  // Takes a line without a newline, and returns at once. Writes {"lost_lines":N} after lines that were lost.
   void Write(absl::string_view line);
 
  private:
   void Run();
-  // False when no process can read any more.
+  // Returns false if the log can write no more: no reader is left, or the destructor's patience has run out.
   bool WriteAll(absl::string_view text);
   bool WaitForRoom();
 

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_SERVE_LOGPROBS_H_
 #define BOWLINE_RUNTIME_SERVE_LOGPROBS_H_
 
-// Logarithms of tokens' probabilities, as OpenAI's API writes them.
+// Log probabilities of tokens, as OpenAI's API writes them.
 
 #include <cstddef>
 
@@ -13,20 +13,20 @@
 
 namespace bowline::serve {
 
-// A token of an answer, and where its text begins in it, in bytes and in letters.
+// A token of an answer, and the offset of its text in the answer, in bytes and in code points.
 struct ScoredToken {
   size_t begin = 0, letter = 0;
   SampledToken sampled;
 };
 
-// Code points of UTF-8.
+// The number of code points of a UTF-8 text.
 size_t CountLetters(absl::string_view text);
 
-// `logprobs` of choices of /v1/chat/completions: an entry a token, with its bytes. The text of a token that is no UTF-8
-// is that of its bytes, as "bytes:\xe2\x82".
+// The `logprobs` of a choice of /v1/chat/completions: an entry per token, with the token's bytes. The text of a token
+// that is not valid UTF-8 lists its bytes: "bytes:\xe2\x82".
 OrderedJson ChatLogprobs(const Tokenizer& tokenizer, absl::Span<const ScoredToken> tokens);
-// Of /v1/completions: arrays with an entry a token. The likely tokens have the chosen one among them; `text_offset`
-// counts letters of the answer.
+// The `logprobs` of a choice of /v1/completions: arrays with an entry per token. The most likely tokens of a place
+// include the chosen one. `text_offset` counts code points of the answer.
 OrderedJson CompletionLogprobs(const Tokenizer& tokenizer, absl::Span<const ScoredToken> tokens);
 
 }  // namespace bowline::serve

@@ -8,8 +8,8 @@
 
 namespace bowline::serve {
 
-// The counts, and the latencies as histograms, in Prometheus' text format: vLLM's names, with "bowline_" for "vllm:",
-// and its label model_name.
+// Writes the counts and the latency histograms in Prometheus' text format. The names are vLLM's, with "bowline_" in
+// place of "vllm:"; the label is vLLM's model_name.
 std::string WriteMetrics(const std::string& model, const EngineCounts& counts, const Latencies::Values& latencies);
 
 }  // namespace bowline::serve

@@ -15,30 +15,30 @@
 
 namespace bowline::serve {
 
-// How generation_config.json says that tokens are chosen where a request does not. Absent keys and null say nothing.
+// The defaults of generation_config.json for requests that do not choose. Absent: the key is absent or null.
 struct GenerationDefaults {
   std::optional<bool> do_sample;          // false: always the most likely token
   std::optional<double> temperature;      // at least 0
-  std::optional<double> top_p;            // in (0, 1]
-  std::optional<int64_t> top_k;           // 0: of all tokens
+  std::optional<double> top_p;            // in (0, 1]; 1 limits nothing
+  std::optional<int64_t> top_k;           // 0: choose from all tokens
   std::optional<int64_t> max_new_tokens;  // at least 1
 };
 
 struct ModelFiles {
-  std::string name;  // of the model, as clients call it: the one in the file, or the file's own
+  std::string name;  // the model's name for clients: that of the file without its ending, or of the directory
   std::unique_ptr<Tokenizer> tokenizer;
-  std::string chat_template;  // the text; empty where there is none
+  std::string chat_template;  // the template's text; empty if there is none
   std::string begin_text, end_text;
   std::vector<int32_t> end_tokens;
   GenerationDefaults defaults;
 };
 
-// `config` is the object that the file at `path` holds. Keys apart from those above are not looked at. kInvalidArgument
-// names path and key of a value that cannot be one.
+// `config` is the object in the file at `path`. Reads only the keys above. kInvalidArgument, naming path and key, if a
+// value is invalid.
 absl::StatusOr<GenerationDefaults> ReadGenerationDefaults(const nlohmann::json& config, const std::string& path);
 
-// Of a GGUF file, or of a Hugging Face directory: tokenizer.json, tokenizer_config.json, chat_template.jinja,
-// generation_config.json and config.json, of which only the first has to be there.
+// Opens a GGUF file, or a Hugging Face directory with tokenizer.json, tokenizer_config.json, chat_template.jinja,
+// generation_config.json and config.json. Only the first of these must exist.
 absl::StatusOr<ModelFiles> OpenModelFiles(const std::string& path);
 
 }  // namespace bowline::serve

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_SERVE_REQUEST_FIELDS_H_
 #define BOWLINE_RUNTIME_SERVE_REQUEST_FIELDS_H_
 
-// The fields of an object of a request: those that are read are honoured, the others have to change nothing.
+// Reads the fields of a request. Fields that are read are honoured; others must have values that change nothing.
 
 #include <cstdint>
 #include <map>
@@ -16,37 +16,37 @@
 
 namespace bowline::serve {
 
-// By name, the values under which a field that is not honoured changes nothing, beside those that are empty.
+// By name: the values with which a field that is not honoured changes nothing, besides null and empty ones.
 using FieldDefaults = std::map<std::string, std::vector<nlohmann::json>, std::less<>>;
 
-// Errors of status 400 about the field `param`.
+// Make an error reply of status 400 about the field `param`.
 ApiError WrongField(std::string param, std::string message, std::string code);
 ApiError WrongType(const std::string& param, std::string message);
 ApiError WrongValue(const std::string& param, std::string message);
 
-// Null, or a text, an array or an object without anything in it: as if the field were absent.
+// Returns whether the value is null or an empty text, array or object: the field then counts as absent.
 bool IsEmpty(const nlohmann::json& value);
 
-// A number such as 1.0 as an integer, which JSON does not tell apart from 1; other values as they are.
+// Returns a float such as 1.0 as an integer, because JSON does not tell it from 1; other values unchanged.
 nlohmann::json AsWhole(const nlohmann::json& value);
 
 class RequestObject {
  public:
-  // `body`, `defaults` and `ignored` outlive this; `ignored` are names of fields that may have any value. Errors name
-  // fields with `prefix` before.
+  // `body`, `defaults` and `ignored` outlive this object. The fields named in `ignored` may have any value. Errors name
+  // a field with `prefix` before its name.
   RequestObject(const nlohmann::json& body, const FieldDefaults& defaults, const std::vector<std::string>& ignored,
                 std::string prefix = "")
       : body_(body), defaults_(defaults), ignored_(ignored), prefix_(std::move(prefix)) {}
 
-  // The field is honoured. Null where it is absent or empty.
+  // Returns a field, which counts as honoured from now on. Null if it is absent or empty.
   const nlohmann::json* Find(const char* name);
-  // As Find, of a field whose empty text, array or object says something.
+  // Like Find, for a field whose empty text, array or object has a meaning.
   const nlohmann::json* FindAlsoEmpty(const char* name);
 
-  // Each of these leaves `*to` as it is where the field is absent or empty.
+  // These leave `*to` unchanged if the field is absent or empty. They return an error if its type is wrong.
   std::optional<ApiError> ReadBool(const char* name, bool* to);
   std::optional<ApiError> ReadText(const char* name, std::string* to);
-  // A whole number from `least` to `most`; `more` is said of others.
+  // Reads a whole number from `least` to `most`. The message about any other value ends with `more`.
   template <typename Integer>
   std::optional<ApiError> ReadInteger(const char* name, int64_t least, int64_t most, std::optional<Integer>* to,
                                       absl::string_view more = "") {
@@ -57,10 +57,10 @@ class RequestObject {
     return std::nullopt;
   }
 
-  // An error that names a field that was not read, and has neither a default nor an empty value.
+  // Returns an error about a field that was neither read nor ignored, and has no default or empty value; else nothing.
   std::optional<ApiError> CheckRest() const;
 
-  // Names of the fields that were looked for.
+  // The names of the fields that were looked up.
   const std::vector<std::string>& read() const { return read_; }
 
  private:

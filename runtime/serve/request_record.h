@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_SERVE_REQUEST_RECORD_H_
 #define BOWLINE_RUNTIME_SERVE_REQUEST_RECORD_H_
 
-// The course of requests in time, for the log and for /metrics.
+// Records the times of requests, for the log and for /metrics.
 
 #include <chrono>
 #include <cstddef>
@@ -19,20 +19,20 @@ namespace bowline::serve {
 
 using ServeClock = std::chrono::steady_clock;
 
-// How long clients waited, and for how much. Any thread may call. vLLM calls an answer a request.
+// Histograms of waiting times and of token counts. Any thread may call. vLLM's word for an answer is request.
 class Latencies {
  public:
   struct Values {
     Histogram first_token{kEndsOfSeconds};     // from the request to the first token of an answer
     Histogram between_tokens{kEndsOfSeconds};  // from a token of an answer to the next
-    Histogram per_token{kEndsOfSeconds};       // the same, the mean of each answer
+    Histogram per_token{kEndsOfSeconds};       // the mean of these times in each answer
     Histogram whole{kEndsOfSeconds};           // from the request to the end of its last answer
-    Histogram queue{kEndsOfSeconds};           // until an answer's first step
-    Histogram prefill{kEndsOfSeconds};         // from there to its first token
-    Histogram decode{kEndsOfSeconds};          // from there to its last token
+    Histogram queue{kEndsOfSeconds};           // from BeginGeneration to an answer's first step
+    Histogram prefill{kEndsOfSeconds};         // from an answer's first step to its first token
+    Histogram decode{kEndsOfSeconds};          // from an answer's first token to its last one
     Histogram inference{kEndsOfSeconds};       // prefill and decode
-    Histogram prompt_tokens{kEndsOfTokens};    // of an answer
-    Histogram new_tokens{kEndsOfTokens};       // of an answer
+    Histogram prompt_tokens{kEndsOfTokens};    // of each answer's prompt
+    Histogram new_tokens{kEndsOfTokens};       // of each answer
     Histogram most_new_tokens{kEndsOfTokens};  // of a request's longest answer
   };
 
@@ -49,16 +49,16 @@ class RequestRecord {
  public:
   RequestRecord(std::string method, std::string path, std::shared_ptr<Latencies> latencies);
 
-  // The request is one that generates `answers` answers.
+  // The request generates `answers` answers, and has this id in the log. Call this before the next three functions.
   void BeginGeneration(std::string id, uint64_t prompt_tokens, size_t answers);
-  // The answer is computed from now on.
+  // The first step of an answer begins now.
   void BeginAnswer(size_t answer);
   void AddToken(size_t answer);
   void EndAnswer(size_t answer, FinishReason reason);
 
-  // An object of JSON on one line: time, method, path, status, complete (false where the client left), duration_ms; of
-  // one that generates also id, prompt_tokens, completion_tokens, first_token_ms and finish_reasons. No text of a
-  // prompt or an answer, and no header.
+  // The log line, a JSON object: time, method, path, status, complete (false if the client left), duration_ms. For a
+  // request that generates answers also id, prompt_tokens, completion_tokens, first_token_ms and finish_reasons. It
+  // contains no text of a prompt or answer, and no header.
   std::string Json(int status, bool complete) const;
 
  private:
@@ -68,7 +68,7 @@ class RequestRecord {
     std::optional<FinishReason> ended = {};
   };
 
-  // Counts an answer that ended.
+  // Adds an answer that has ended to the histograms.
   void CountAnswer(const Answer& answer);
 
   const std::string method_, path_;
@@ -76,7 +76,7 @@ class RequestRecord {
   const ServeClock::time_point begin_;
   const std::chrono::system_clock::time_point time_;
   mutable std::mutex mutex_;  // guards the members below
-  std::string id_;            // empty: nothing is generated
+  std::string id_;            // empty: the request generates nothing
   ServeClock::time_point queued_;
   uint64_t prompt_tokens_ = 0, tokens_ = 0;
   std::optional<ServeClock::time_point> first_token_;

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_SERVE_SCHEDULER_H_
 #define BOWLINE_RUNTIME_SERVE_SCHEDULER_H_
 
-// Decides which rows of which sequences a step computes. A state machine without clock, thread or input and output:
-// requests arrive, are cancelled, and steps end; it answers with the next step.
+// Decides which rows of which sequences each step computes. A state machine without clock, threads or I/O: the caller
+// reports new requests, cancellations and ends of steps, and gets the next step.
 
 #include <cstdint>
 #include <deque>
@@ -19,13 +19,13 @@
 namespace bowline::serve {
 
 struct SchedulerOptions {
-  // Rows of prompts in a step while other sequences get tokens: bounds by how much a long prompt delays them.
+  // The most rows of prompts in a step while other sequences decode: bounds the delay that a long prompt causes them.
   int64_t max_prefill_rows = 64;
-  // Requests that may wait beyond those for which there is a place in the batch.
+  // The most requests that may wait, besides those for which the batch has a place.
   int64_t max_waiting = 128;
   bool prefix_cache = true;
-  // The time that a step takes whatever its rows, in rows. Prompts are cut so that a step computes most of their rows
-  // for its time.
+  // The fixed part of a step's time, in rows. The scheduler chooses the bucket that computes the most rows of prompts
+  // per time, and cuts prompts to fit.
   int64_t step_overhead_rows = 16;
 };
 
@@ -43,18 +43,18 @@ struct Sequence {
   int64_t prompt_tokens = 0, max_new_tokens = 0;
   SequenceSampling sampling;
   std::vector<int32_t> end_tokens;
-  int64_t cached = 0;           // tokens that the cache holds
-  std::vector<int32_t> blocks;  // of the cache, in the order of the tokens
-  int64_t rows = 0;             // of the step that is composed or runs
-  uint64_t last_step = 0;       // the last step with rows of it
-  bool preempted = false;       // at least once
+  int64_t cached = 0;           // tokens whose keys and values the cache holds
+  std::vector<int32_t> blocks;  // blocks of the cache, in the order of the tokens
+  int64_t rows = 0;             // rows in the step that is composed or runs
+  uint64_t last_step = 0;       // the last step that had rows of this sequence
+  bool preempted = false;       // whether it was preempted at least once
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
-  // One row gives its next token; more than one: a prompt, or a text that has to be computed again.
+  // Returns whether one row gives the next token. If not: a prompt, or a text that has to be computed again.
   bool decodes() const { return size() - cached == 1; }
 };
 
-// A token that a step gave to a sequence. An end token ends it with kStop, and none, -1, with kFailed.
+// A token that a step gave to a sequence. If it was the last, `ended` is kStop, kLength, or kFailed for token -1.
 struct Progress {
   uint64_t id = 0;
   SampledToken sampled;
@@ -63,21 +63,21 @@ struct Progress {
 
 class Scheduler {
  public:
-  // kInvalidArgument for a shape or options that no step could satisfy.
+  // kInvalidArgument for a shape or options with which no step is possible.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(CacheShape shape, SchedulerOptions options);
 
-  // Gives the request's id. kInvalidArgument for one that can never be computed, kResourceExhausted where too many
-  // wait.
+  // Queues a request and returns its id. kInvalidArgument if it can never be computed, kResourceExhausted if too many
+  // requests wait.
   absl::StatusOr<uint64_t> Submit(SequenceRequest request);
-  // Ends a request, whatever its state; false where there is none of this id. Its blocks may be owned by others from
-  // the next call of Next on, hence when a step that is running has ended.
+  // Ends a request, whatever its state; false if none has this id. Other sequences may get its blocks from the next
+  // call of Next on; a running step, which may still use them, has ended by then.
   bool Cancel(uint64_t id);
 
-  // The next step; nothing where there is no request. The step ends by Finish or Fail, before Next is called again.
+  // Composes the next step; absent if there is no request. Call Finish or Fail for that step before Next again.
   std::optional<StepBatch> Next();
-  // `sampled` has an entry per sequence of the step.
+  // Ends the step. sampled[r] is the token of the step's sequence r. Returns the tokens that sequences got.
   std::vector<Progress> Finish(absl::Span<const SampledToken> sampled);
-  // The step failed: its results are unknown, and its sequences end. Gives their ids.
+  // Ends a step that failed: its results are unknown, so its sequences end. Returns their ids.
   std::vector<uint64_t> Fail();
 
   const CacheShape& shape() const { return shape_; }
@@ -87,7 +87,7 @@ class Scheduler {
   const std::deque<std::unique_ptr<Sequence>>& waiting() const { return waiting_; }
   bool idle() const { return running_.empty() && waiting_.empty(); }
   uint64_t preemptions() const { return preemptions_; }
-  // Tokens of prompts that were looked up in the prefix cache, and those that it had.
+  // The prompt tokens that were looked up in the prefix cache, and those that were found there.
   uint64_t prefix_queries() const { return prefix_queries_; }
   uint64_t prefix_hits() const { return prefix_hits_; }
 
@@ -96,27 +96,27 @@ class Scheduler {
 
   int64_t BlocksFor(int64_t tokens) const;
   Sequence* FindRunning(uint64_t id) const;
-  // Lets requests run as long as there are places and blocks, first come, first served.
+  // Starts waiting requests, first come, first served, as long as there are places and blocks.
   void Admit();
-  // Gives sequences the blocks of their prompts that others have computed since.
+  // Gives the sequence the blocks of its prompt that other sequences have computed since.
   void CatchUp(Sequence& sequence);
-  // Whether an older prompt is about to compute the block of this one that comes next, so that this one waits for it.
+  // Returns whether an older prompt is about to compute this sequence's next block, so that it waits for that block.
   bool Follows(const Sequence& sequence) const;
   // Gives one row to each decoding sequence, and one to the oldest sequence that does not decode yet. If a step has
   // fewer rows than there are such sequences, they take turns over several steps. Returns false where it preempted a
   // sequence to free a block for another one; the caller then calls Select again, with fewer running sequences.
   bool Select();
-  // Fills the step with further rows of prompts, and gives its bucket.
+  // Adds further rows of prompts to the step, and returns the step's bucket.
   int64_t Extend();
   int64_t ChooseBucket(int64_t decoding, int64_t selected, int64_t wanted) const;
-  // Takes blocks for so many tokens, if need be from the youngest. False where the sequence itself was the youngest.
+  // Gets blocks for this many tokens, preempting the youngest sequences if need be. False if it preempted this one.
   bool Reserve(Sequence& sequence, int64_t tokens);
-  // Takes the youngest's blocks; it goes back to the head of the queue and is computed again.
+  // Releases the blocks of the youngest sequence, and moves it to the head of the queue, to be computed again.
   void PreemptYoungest();
   void ReleaseBlocks(Sequence& sequence);
   void Remove(const Sequence* sequence);
-  // Makes the blocks known that became full since `before` tokens were cached. One whose tokens another block holds
-  // already is given back for that one.
+  // Adds the blocks that became full since `before` tokens were cached to the prefix cache. If a block there already
+  // has the same tokens, the sequence takes that block and releases its own.
   void ShareFullBlocks(Sequence& sequence, int64_t before);
   StepBatch MakeBatch(int64_t bucket);
 
@@ -125,7 +125,7 @@ class Scheduler {
   BlockPool pool_;
   std::vector<std::unique_ptr<Sequence>> running_;
   std::deque<std::unique_ptr<Sequence>> waiting_;
-  std::vector<uint64_t> step_;  // the sequences of the step that runs; empty: none does
+  std::vector<uint64_t> step_;  // ids of the sequences in the running step; empty: no step runs
   uint64_t requests_ = 0, steps_ = 0;
   uint64_t preemptions_ = 0, prefix_queries_ = 0, prefix_hits_ = 0;
 };

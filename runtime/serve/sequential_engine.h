@@ -23,10 +23,10 @@ using GenerateFunction =
     std::function<absl::Status(absl::Span<const int32_t> prompt, const GenerateOptions& options,
                                absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop)>;
 
-// One request at a time, in the order in which they came.
+// Computes one request at a time, in the order of arrival.
 class SequentialEngine final : public Engine {
  public:
-  // At most `most_waiting` requests wait for the one that runs. `generate` is called on the engine's thread alone.
+  // At most `most_waiting` requests wait for the running one. Calls `generate` on the engine's thread only.
   SequentialEngine(GenerateFunction generate, size_t most_waiting);
   ~SequentialEngine() override;
 

@@ -27,7 +27,7 @@ namespace bowline::serve {
 struct ServedModel {
   std::string name;
   const Tokenizer* tokenizer = nullptr;
-  // Null where the model has no template that is understood.
+  // Null if the model has no chat template, or one that is not understood.
   ChatRenderer render;
   std::vector<int32_t> end_tokens;
   GenerationDefaults defaults;
@@ -36,11 +36,11 @@ struct ServedModel {
 };
 
 struct ServiceOptions {
-  // Where there are some, requests below /v1 and of /tokenize need one of them.
+  // If not empty, requests below /v1 and to /tokenize must have one of these keys.
   std::vector<std::string> api_keys;
-  // The origins of pages whose scripts may use the API beside the server's own page; "*": all.
+  // Origins of web pages whose scripts may use the API, besides the server's own page; "*" allows all.
   std::vector<std::string> cors_origins;
-  // Gets a line (RequestRecord::Json) of each request that is complete; null: no log.
+  // Called with a line (RequestRecord::Json) for each complete request; null: no log.
   std::function<void(const std::string& line)> log = nullptr;
 };
 
@@ -48,34 +48,34 @@ class Service {
  public:
   // Model and engine outlive the service.
   Service(const ServedModel& model, Engine* engine, ServiceOptions options);
-  // Drops requests that are not yet read. Before the server is destroyed, and no request comes meanwhile.
+  // Drops requests that are not yet read. Destroy the service before the server, while no request can come.
   ~Service();
 
-  // Of HttpServer. Requests with a text are read on a thread of the service's own: a long one takes seconds, in which
-  // the answers of others are written.
+  // The handler of an HttpServer. The service reads requests with a text on its own thread: a long one takes seconds,
+  // in which the server writes answers to other requests.
   void Handle(const std::shared_ptr<HttpExchange>& exchange);
 
-  // From now on /ready says no: a balancer sends nothing more.
+  // From now on /ready replies 503, so that a load balancer sends no more requests.
   void SetDraining() { draining_ = true; }
 
  private:
-  // Reads a request on the service's thread, where its client is there until then: short ones first, others in the
+  // Calls `read` on the service's thread, unless the client has left by then. Short requests go first, others in the
   // order of the calls.
   void Later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> read);
   void Work();
   bool MayUse(const HttpRequest& request) const;
-  // Lets scripts of allowed origins read the reply. True where the request only asks whether they may.
+  // Adds headers that let scripts of allowed origins read the reply. True for a preflight request, which is done then.
   bool AllowOrigin(HttpExchange& exchange) const;
   void Complete(const std::shared_ptr<HttpExchange>& exchange, const std::shared_ptr<RequestRecord>& record, bool chat);
   // The tokens of the request's prompt.
   std::variant<std::vector<int32_t>, ApiError> Encode(const ApiRequest& request, bool chat) const;
-  // Turns the request into a task of an engine, with defaults of the model; the task lacks the receiver of the tokens.
+  // Turns the request into a task of the engine, with the model's defaults. The task lacks begin, take and finish.
   std::variant<Generation, ApiError> Plan(const ApiRequest& request, bool chat) const;
   void Tokenize(HttpExchange& exchange) const;
   OrderedJson Model() const;
   std::string Models() const;
   void DescribeModel(HttpExchange& exchange, const std::string& name) const;
-  // The prompt has so many tokens.
+  // The error about a prompt that does not fit; `prompted` is its number of tokens, or "more".
   ApiError TooLong(const ApiRequest& request, bool chat, const std::string& prompted) const;
   ApiError NoModel(const std::string& name) const;
 
@@ -87,7 +87,7 @@ class Service {
   const std::shared_ptr<Latencies> latencies_ = std::make_shared<Latencies>();
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::deque<std::function<void()>> short_, long_;  // requests that wait to be read
+  std::deque<std::function<void()>> short_, long_;  // requests to be read
   bool ends_ = false;
   std::thread thread_;
 };

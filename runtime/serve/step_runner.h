@@ -1,15 +1,15 @@
 #ifndef BOWLINE_RUNTIME_SERVE_STEP_RUNNER_H_
 #define BOWLINE_RUNTIME_SERVE_STEP_RUNNER_H_
 
-// Steps of a plan for serving: entries of kind Step, one for each bucket of T tokens and up to R sequences.
+// Runs the steps of a plan for serving: entries of kind Step, one per bucket of T tokens, for up to R sequences.
 //
 //   inputs   tokens i32 [T], rows i32 [R + 1], lengths i32 [R], blocks i32 [R, M], sample i32 [R]
 //            temperature f32 [R], top_k i32 [R], top_p f32 [R], seeds i32 [R, 2], wanted i32 [R]
 //   outputs  sampled i32 [R], logprobs f32 [R], likely i32 [R, L], likely_logprobs f32 [R, L]
 //
-// Tokens are those that graph.sample_tokens draws from the logits of the rows `sample`, at the positions `lengths`. The
-// entry states the promises about rows, lengths and blocks (Sequences in plan.fbs), and the limit of `tokens` is the
-// vocabulary.
+// `sampled` has the tokens that graph.sample_tokens draws from the logits of the rows `sample`, at the positions
+// `lengths`. The entry states the promises about rows, lengths and blocks (Sequences in plan.fbs). The limit of the
+// port `tokens` is the size of the vocabulary.
 
 #include <vector>
 
@@ -22,14 +22,14 @@ namespace bowline::serve {
 
 class StepRunner {
  public:
-  // kFailedPrecondition where the plan has no such entries. `session`, whose parameters are loaded, and `leader`
-  // outlive the runner. Of a plan for several ranks this is rank 0, and its leader sends each step to the others; null
-  // for a plan of one rank.
+  // kFailedPrecondition if the plan has no entries of kind Step. `session`, whose parameters are loaded, and `leader`
+  // outlive the runner. In a plan for several ranks the runner is on rank 0, and `leader` sends each step to the other
+  // ranks; for a plan of one rank it is null.
   static absl::StatusOr<StepRunner> Create(Session* session, StepLeader* leader = nullptr);
 
-  // Runs a step, which gives a token to each sequence that wants one, with random numbers of its seed and the token's
-  // position: -1 where its logits are not finite. The batch has as many sequences as the cache's shape says, of which
-  // those with rows come first.
+  // Runs a step. Each sequence that wants a token gets one, drawn with random numbers from its seed and the token's
+  // position; -1 if its logits are not finite. The batch has shape().max_sequences sequences; those with rows come
+  // first.
   absl::Status Run(const StepBatch& batch, std::vector<SampledToken>& sampled);
 
   const CacheShape& shape() const { return shape_; }
@@ -42,15 +42,15 @@ class StepRunner {
     TensorRef tokens_port, rows_port, lengths_port, blocks_port, sample_port;
     TensorRef temperature_port, top_k_port, top_p_port, seeds_port, wanted_port;
     TensorRef sampled_port, logprobs_port, likely_port, likely_logprobs_port;
-    int64_t likely = 0;          // L: most likely tokens that it gives, at most
-    float most_temperature = 0;  // that the port takes
+    int64_t likely = 0;          // L: the most tokens that `likely` can list
+    float most_temperature = 0;  // the limit of the port; 0: none
   };
 
   StepRunner(Session* session, StepLeader* leader) : session_(session), leader_(leader) {}
   absl::StatusOr<Step> FindStep(int entry);
-  // Runs an entry on all ranks.
+  // Runs an entry on all ranks, this one included.
   absl::Status RunEntry(int entry, absl::Span<const StepInput> inputs);
-  // Says in vectors of this which tokens are wanted of the first sequences of the batch.
+  // Fills temperature_, top_k_, top_p_, seeds_ and wanted_ for the first sequences of the batch.
   void SetSampling(const Step& step, const StepBatch& batch);
   absl::Status ReadTokens(const Step& step, const StepBatch& batch, std::vector<SampledToken>& sampled);
 
@@ -59,7 +59,7 @@ class StepRunner {
   CacheShape shape_;
   int64_t vocabulary_ = 0;
   std::vector<Step> steps_;  // by tokens, ascending
-  // The values that are written to ports and read from them.
+  // Values that are written to ports, and values that are read from them.
   std::vector<float> temperature_, top_p_, logprobs_, likely_logprobs_;
   std::vector<int32_t> top_k_, seeds_, wanted_, tokens_, likely_;
 };

@@ -15,20 +15,20 @@
 
 namespace bowline {
 
-// Finds tokens in text: from left to right, the longest that begins at a place.
+// Finds added tokens in text from left to right, at each place the longest.
 class AddedTokens {
  public:
-  // `content` is looked for and becomes `token`.
+  // Adds a token, which is found wherever the text has `content`.
   void Add(std::string content, AddedToken token);
   bool empty() const { return tokens_.empty(); }
 
-  // Calls `found` with all of `text` in parts: -1 and text without tokens, or the id of a token and its text. Without
-  // `special`, special tokens are text.
+  // Calls `found` with consecutive parts that make up `text`: with -1 for text without tokens, with a token's id for
+  // its text. If `special` is false, special tokens count as text.
   absl::Status Split(absl::string_view text, bool special,
                      absl::FunctionRef<absl::Status(int32_t id, absl::string_view part)> found) const;
 
  private:
-  // The token of the longest beginning of `text`, and its size.
+  // The longest token that `text` begins with, and its size in bytes; null if there is none.
   std::pair<const AddedToken*, size_t> Match(absl::string_view text) const;
 
   std::vector<AddedToken> tokens_;

@@ -8,8 +8,8 @@
 
 namespace bowline {
 
-// Byte-pair encoding: of all neighbours that may merge, those whose merge stands first in the list do, the leftmost
-// first. `vocabulary` must outlive the model.
+// Makes a model for byte-pair encoding: of all neighbours that have a merge, it merges those whose merge comes first in
+// the list, the leftmost first. `vocabulary` must outlive the model.
 absl::StatusOr<std::unique_ptr<PieceModel>> MakeBpeModel(const BpeDefinition& definition, const Vocabulary& vocabulary);
 
 }  // namespace bowline

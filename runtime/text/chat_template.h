@@ -22,23 +22,23 @@ struct Node;
 
 struct ChatTemplateLimits {
   size_t source_bytes = 256 << 10;
-  int depth = 64;               // of nested expressions and blocks, and of calls of macros
-  int64_t steps = 1'000'000;    // evaluated nodes, visited elements, and 64 bytes of text each
-  size_t text_bytes = 4 << 20;  // of the output and of each string
+  int depth = 64;               // nesting of expressions and blocks, and depth of macro calls
+  int64_t steps = 1'000'000;    // evaluated nodes, visited elements, and blocks of 64 bytes of text
+  size_t text_bytes = 4 << 20;  // of the output, and of each string
   int64_t range = 100'000;      // elements of range()
-  int nesting = 100;            // of lists and dicts in each other
+  int nesting = 100;            // levels of lists and dicts that contain each other
 };
 
 class ChatTemplate {
  public:
-  // The result of strftime_now(format).
+  // Returns the text of strftime_now(format) in a template.
   using Clock = std::function<std::string(const std::string& format)>;
 
-  // `name` stands in messages.
+  // `name` names the template in messages.
   static absl::StatusOr<ChatTemplate> Parse(absl::string_view text, absl::string_view name,
                                             const ChatTemplateLimits& limits = {});
-  // `variables` is an object: messages, bos_token, add_generation_prompt, tools. Without a clock strftime_now is an
-  // error.
+  // `variables` is an object with messages, bos_token, add_generation_prompt and tools. Without a clock, strftime_now
+  // is an error.
   absl::StatusOr<std::string> Render(const nlohmann::ordered_json& variables, const Clock& clock = nullptr) const;
 
  private:

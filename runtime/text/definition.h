@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TEXT_DEFINITION_H_
 #define BOWLINE_RUNTIME_TEXT_DEFINITION_H_
 
-// A tokenizer's definition, apart from the file that says so. Readers of files fill this; Tokenizer::Create checks it.
+// A tokenizer's definition, whatever its file format. Readers of files fill it; Tokenizer::Create checks it.
 
 #include <cstdint>
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace bowline {
 
-// A token that is found in text before anything is split.
+// A token that is found as a whole in text, before the pre-tokenizer splits the text.
 struct AddedToken {
   int32_t id = 0;
   std::string content;
   bool special = false;
-  bool single_word = false;  // not beside a letter or a digit
-  bool left_strip = false;   // takes the white space before it
-  bool right_strip = false;  // takes the white space behind it
-  bool normalized = false;   // looked for in normalized text
+  bool single_word = false;  // found only where no letter or digit is beside it
+  bool left_strip = false;   // includes the white space before it
+  bool right_strip = false;  // includes the white space behind it
+  bool normalized = false;   // found in normalized text, not in the text as it is
 };
 
 struct NormalizerStep {
@@ -29,15 +29,15 @@ struct NormalizerStep {
   std::string content;  // kPrepend, kReplace
 };
 
-// Becomes of a match of a split: a piece, nothing, part of the piece before or behind; contiguous matches are one
-// piece.
+// The use of a match of a split: a piece of its own; nothing; a part of the piece before or behind it; or one piece
+// with adjacent matches.
 enum class SplitBehavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct PreTokenizerStep {
   enum class Kind {
     kSplit,      // by an expression
     kByteLevel,  // bytes become characters of the byte alphabet
-    kPrefix,     // `content` in front of a piece that does not begin with it
+    kPrefix,     // puts `content` before a piece that does not begin with it
     kMetaspace,  // spaces become `content`
   };
   enum class Where { kAlways, kFirst, kNever };
@@ -46,7 +46,7 @@ struct PreTokenizerStep {
   SplitBehavior behavior = SplitBehavior::kIsolated;
   bool invert = false;
   std::string content;
-  Where where = Where::kAlways;  // kMetaspace: which pieces get `content` in front
+  Where where = Where::kAlways;  // kMetaspace: the pieces that get `content` put before them
 };
 
 struct DecoderStep {
@@ -54,8 +54,8 @@ struct DecoderStep {
     kByteLevel,     // characters of the byte alphabet become bytes
     kReplace,       // `pattern` becomes `content`
     kByteFallback,  // tokens such as <0x0A> become bytes
-    kStripStart,    // up to `count` times `content` less at the beginning of the text
-    kMetaspace,     // `pattern` becomes a space, in the first token nothing if `strip_first`
+    kStripStart,    // removes `content` at the beginning of the text, up to `count` times
+    kMetaspace,     // `pattern` becomes a space, or nothing in the first token if `strip_first`
   };
   Kind kind = Kind::kByteLevel;
   std::string pattern;
@@ -64,19 +64,19 @@ struct DecoderStep {
   bool strip_first = false;
 };
 
-// Merges of pairs in an order.
+// Byte-pair encoding: merges pairs of tokens in a given order.
 struct BpeDefinition {
-  std::vector<std::pair<std::string, std::string>> merges;  // the first of them first
+  std::vector<std::pair<std::string, std::string>> merges;  // those that apply first come first
   bool byte_fallback = false;
   bool fuse_unknown = false;
   bool ignore_merges = false;  // a piece that is a token is not split
   int32_t unknown = -1;
 };
 
-// Merges to tokens of the highest score, as SentencePiece has them.
+// Merges neighbours to the token of the highest score, as SentencePiece does.
 struct ScoreDefinition {
-  std::vector<float> scores;    // of each token
-  std::vector<bool> mergeable;  // whether text becomes this token
+  std::vector<float> scores;    // by token id
+  std::vector<bool> mergeable;  // by token id: whether text may become this token
   int32_t unknown = -1;
 };
 
@@ -87,7 +87,7 @@ struct TokenizerDefinition {
   std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> pre_tokenizer;
   std::vector<DecoderStep> decoder;
-  std::vector<int32_t> prefix;  // in front of a text when special tokens are wanted
+  std::vector<int32_t> prefix;  // ids put before a text if special tokens are wanted
   std::vector<int32_t> suffix;
   int32_t begin = -1;  // -1: there is none
   int32_t end = -1;

@@ -15,7 +15,7 @@ struct pcre2_real_code_8;
 
 namespace bowline {
 
-// The same expression for PCRE2. Syntax whose meaning differs between the two, or that no tokenizer needs, is refused.
+// Translates an expression for PCRE2. Refuses syntax with another meaning there, and syntax that no tokenizer needs.
 absl::StatusOr<std::string> TranslateExpression(absl::string_view expression);
 
 class Expression {

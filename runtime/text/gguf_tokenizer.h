@@ -11,13 +11,13 @@
 
 namespace bowline {
 
-// The keys tokenizer.ggml.* of a file. kInvalidArgument names a key that is missing or of another type.
+// Reads the keys tokenizer.ggml.* of a file. kInvalidArgument, naming the key, if it is missing or of another type.
 absl::StatusOr<TokenizerParts> ReadTokenizerParts(const GgufFile& file);
 
-// The tokenizer of a file.
+// Makes the tokenizer that a GGUF file describes.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenGgufTokenizer(const GgufFile& file);
 
-// Of a GGUF file (*.gguf), or of a Hugging Face directory (runtime/text/tokenizer_json.h).
+// Opens the tokenizer of a GGUF file (*.gguf) or of a Hugging Face directory (runtime/text/tokenizer_json.h).
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenModelTokenizer(const std::string& path);
 
 }  // namespace bowline

@@ -11,23 +11,23 @@
 
 namespace bowline {
 
-// Reads an object of which every key has to be known. Getters note the first error; Finish returns it, or refuses a key
-// that nobody asked for.
+// Reads a JSON object in which every key must be known. Getters keep the first error; Finish returns it, or else an
+// error about a key that no getter asked for.
 class JsonObject {
  public:
-  // `where` is for messages.
+  // `where` names the object in messages.
   JsonObject(const nlohmann::json& value, std::string where);
 
-  // nullptr where the key is missing or null.
+  // Null if the key is missing or its value is null.
   const nlohmann::json* Find(const std::string& key);
   std::string String(const std::string& key, absl::string_view otherwise);
   std::string RequiredString(const std::string& key);
   bool Bool(const std::string& key, bool otherwise);
-  // From 0 to 2^31 - 1.
+  // A required number from 0 to 2^31 - 1.
   int32_t Number(const std::string& key);
-  // The key says nothing that matters here.
+  // Marks the key as known; its value does not matter here.
   void Ignore(const std::string& key) { asked_.insert(key); }
-  // Refuses the key where its value is neither missing, nor null, nor false, nor empty.
+  // Reports an error unless the key is missing or its value is null, false or empty.
   void RefuseUnlessEmpty(const std::string& key);
   void Fail(absl::string_view message);
 

@@ -10,7 +10,7 @@
 
 namespace bowline {
 
-// `text`, which is UTF-8, after all steps.
+// Applies all steps, in order, to `text`, which is UTF-8.
 absl::StatusOr<std::string> Normalize(const std::vector<NormalizerStep>& steps, absl::string_view text);
 
 }  // namespace bowline

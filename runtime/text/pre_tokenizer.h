@@ -12,13 +12,13 @@
 
 namespace bowline {
 
-// Splits text into the pieces that a model sees one by one.
+// Splits text into the pieces that a PieceModel encodes one by one.
 class PreTokenizer {
  public:
   static absl::StatusOr<PreTokenizer> Create(const std::vector<PreTokenizerStep>& steps);
 
   using Piece = absl::FunctionRef<absl::Status(absl::string_view piece)>;
-  // `at_start`: `text` is the beginning of the caller's text.
+  // `at_start`: whether `text` is the beginning of the caller's text.
   absl::Status Split(absl::string_view text, bool at_start, Piece piece) const { return Run(0, text, at_start, piece); }
 
  private:

@@ -8,9 +8,9 @@
 
 namespace bowline {
 
-// SentencePiece's byte-pair encoding: of all neighbours that together are a token, those whose token has the highest
-// score merge, the leftmost first. Characters that are no token become their bytes. `vocabulary` must outlive the
-// model.
+// Makes a model for SentencePiece's byte-pair encoding: of all neighbours that together are a token, it merges those
+// whose token has the highest score, the leftmost first. Characters that are no token become the tokens of their bytes.
+// `vocabulary` must outlive the model.
 absl::StatusOr<std::unique_ptr<PieceModel>> MakeScoreModel(const ScoreDefinition& definition,
                                                            const Vocabulary& vocabulary);
 

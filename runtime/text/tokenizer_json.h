@@ -11,14 +11,14 @@
 
 namespace bowline {
 
-// The tokenizer of a Hugging Face directory: tokenizer.json, and the names of the begin, end and pad tokens from
-// tokenizer_config.json or special_tokens_map.json. Unknown contents of a file are refused by name.
+// Opens the tokenizer of a Hugging Face directory: tokenizer.json, and the names of the begin, end and pad tokens from
+// tokenizer_config.json or special_tokens_map.json. An error names contents that are not supported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& directory);
 
-// tokenizer.json alone. Messages begin with `what`.
+// Parses a tokenizer.json alone. Messages begin with `what`.
 absl::StatusOr<TokenizerDefinition> ParseTokenizerJson(absl::string_view text, absl::string_view what);
 
-// Parts of tokenizer.json; `where` is for messages, and null says nothing.
+// Read parts of tokenizer.json into `definition`. `where` is for messages; a null value changes nothing.
 absl::Status ReadNormalizer(const nlohmann::json& value, const std::string& where, TokenizerDefinition* definition);
 absl::Status ReadPreTokenizer(const nlohmann::json& value, const std::string& where, TokenizerDefinition* definition);
 absl::Status ReadPostProcessor(const nlohmann::json& value, const std::string& where, TokenizerDefinition* definition);

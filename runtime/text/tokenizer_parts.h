@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// A tokenizer as the keys tokenizer.ggml.* of a GGUF file say it. A reader of such files fills this.
+// A tokenizer as the keys tokenizer.ggml.* of a GGUF file describe it. Readers of such files fill it.
 struct TokenizerParts {
   std::string model;                // .model: gpt2 or llama
   std::string pre_tokenizer;        // .pre, of gpt2

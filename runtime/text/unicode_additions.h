@@ -8,8 +8,8 @@
 
 namespace bowline {
 
-// The characters of Unicode 15 and 16 of a general category, as L or Lu, for within a class of an expression. Debian's
-// PCRE2 knows Unicode 14, the reference tokenizers' Oniguruma 16. Nothing for other names.
+// The characters that Unicode 15 and 16 added to a general category, such as L or Lu, to put into a class of an
+// expression: Debian's PCRE2 knows Unicode 14, the reference tokenizers' Oniguruma 16. Absent for other names.
 absl::optional<std::string> AdditionsToCategory(absl::string_view category);
 
 }  // namespace bowline

@@ -12,22 +12,22 @@
 
 namespace bowline {
 
-// Tokens by id and ids by token.
+// Maps ids to tokens, and tokens to ids.
 class Vocabulary {
  public:
   static constexpr size_t kMaxTokens = size_t{1} << 22;
 
-  // `tokens` by id, "" where there is none. A token with two ids is an error.
+  // `tokens` is indexed by id, with "" for ids without a token. A token with two ids is an error.
   static absl::StatusOr<Vocabulary> Create(std::vector<std::string> tokens);
 
   size_t size() const { return tokens_.size(); }
   const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }
-  // -1: no such token.
+  // -1 if there is no such token.
   int32_t Find(absl::string_view token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? -1 : found->second;
   }
-  // The token <0x0A> of byte 10 and its like; -1 where there is none.
+  // The id of the token that stands for a byte, such as <0x0A> for byte 10; -1 if there is none.
   int32_t ByteToken(uint8_t byte) const { return byte_tokens_[byte]; }
 
  private:
@@ -36,7 +36,7 @@ class Vocabulary {
   std::array<int32_t, 256> byte_tokens_ = {};
 };
 
-// The byte that a token such as <0x0A> stands for; -1: it is no such token.
+// The byte that a token such as <0x0A> stands for; -1 if the token stands for no byte.
 int ByteOfToken(absl::string_view token);
 
 // Turns pieces of text into tokens.
@@ -45,7 +45,7 @@ class PieceModel {
   virtual ~PieceModel() = default;
   // Appends the tokens of `piece`, which is UTF-8 and below 2 GiB.
   virtual void Encode(absl::string_view piece, std::vector<int32_t>* ids) const = 0;
-  // Whether a token, or one of each of its bytes, stands for the character in every piece; others may be left out.
+  // Returns whether the character becomes a token, or one token per byte, in every piece. Others may be left out.
   virtual bool Covers(absl::string_view character) const = 0;
 };
 

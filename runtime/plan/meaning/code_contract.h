@@ -1,10 +1,10 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_CODE_CONTRACT_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_CODE_CONTRACT_H_
 
-// A contract binds generated code to the plan's description of it: its generator states the contract of each kernel
-// that calls it (fbs::Code.contracts), and the loader computes it again from the kernel. Code of another symbol, a
-// launch of fewer pieces, arguments of other types or sizes and in-place pairs that nobody generated code for have
-// another contract.
+// A contract is a digest that binds generated code to the plan's description of it. The code's generator states the
+// contract of each kernel that calls the code (fbs::Code.contracts). The loader computes the contract again from the
+// kernel. The two differ if the kernel has another symbol, fewer pieces per launch, arguments of other types or sizes,
+// or in-place pairs for which the code was not generated.
 
 #include <cstdint>
 
@@ -15,10 +15,10 @@
 
 namespace bowline {
 
-// The digest of all that generated code relies on: of a generated kernel its symbol, geometry, arguments with their
-// alignments, in-place pairs, dependences and rows that it may leave out. An epilogue of a registered kernel gets the
-// arguments behind the two operands of its product and tiles of an m by n result; its contract has no more of the
-// kernel.
+// The digest of everything that generated code relies on. For a generated kernel: symbol, geometry, arguments with
+// their alignments, in-place pairs, dependences, and the rows that it may leave out. The epilogue of a registered
+// kernel gets tiles of an m by n product, and the arguments behind the product's two operands. Its contract leaves out
+// these operands, the workspace, and all attributes but m and n.
 Digest ContractOf(const fbs::Kernel& kernel);
 Digest ContractOf(const fbs::KernelT& kernel);
 

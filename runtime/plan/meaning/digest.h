@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_DIGEST_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_DIGEST_H_
 
-// Hashes of 128 bits by XXH3-128, equal in every run and on every machine. They protect against accidents, not against
-// somebody who looks for two things with one digest.
+// Hashes of 128 bits (XXH3-128), equal in every run and on every machine. They detect accidental changes; they do not
+// resist somebody who searches for a collision.
 
 #include <cstdint>
 
@@ -22,8 +22,8 @@ struct Digest {
 
 Digest DigestOfBytes(absl::Span<const uint8_t> bytes);
 
-// Builds the digest of a sequence. `tag` is the kind of the sequence. A caller that adds a variable number of elements
-// adds their number first.
+// Builds the digest of a sequence. `tag` identifies the kind of sequence. Before a variable number of elements, the
+// caller adds their number.
 class DigestBuilder {
  public:
   explicit DigestBuilder(uint64_t tag) { words_.push_back(tag); }

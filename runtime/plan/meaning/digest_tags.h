@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_DIGEST_TAGS_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_DIGEST_TAGS_H_
 
-// The kinds of things that have a digest. The numbers are in certificates: a new tag is appended. Private to
-// runtime/plan.
+// The kinds of sequences that have a digest (DigestBuilder). Certificates contain digests computed with these numbers,
+// so a new tag gets the next number. Private to runtime/plan.
 
 #include <cstdint>
 

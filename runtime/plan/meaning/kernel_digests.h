@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_KERNEL_DIGESTS_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_KERNEL_DIGESTS_H_
 
-// Digests of the results of a verified plan's kernels, as far as the plan determines them. Private to runtime/plan.
+// Digests of a verified plan's kernels, which stand for the functions that these compute. Private to runtime/plan.
 
 #include <cstdint>
 #include <utility>
@@ -14,22 +14,22 @@
 
 namespace bowline {
 
-// Add the attributes of a kernel, in the order of their names, and how it is launched.
+// Add to `builder` a kernel's attributes, in the order of their names, and the division of its launches.
 void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder);
 void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder);
 
 class KernelDigests {
  public:
-  // Hashing code is work that `meter` counts.
+  // `meter` counts the work of hashing code.
   KernelDigests(const fbs::Plan& plan, WorkMeter& meter);
 
-  // The digest of a kernel: of its origin, name, attributes, arguments, epilogue, the bytes of its code and the size of
-  // its workspace (HasScratchOperand). Its place in the plan, its cost and its in-place pairs do not matter.
+  // The digest of the launched kernel: its origin, name, attributes, arguments, epilogue, code and workspace size
+  // (HasScratchOperand). Its index in the plan, its cost and its in-place pairs do not matter.
   const Digest& Of(const fbs::Launch& launch);
 
-  // Returns whether the kernel promises that it may be given the same bytes for these two arguments.
+  // Returns whether the kernel promises that the two arguments may be the same bytes.
   bool MayShare(uint32_t kernel, uint32_t output, uint32_t input);
-  // The digest of all such promises of the kernel of a launch; absent if there are none.
+  // The digest of all such promises of the launched kernel; absent if it makes none.
   const absl::optional<Digest>& Promises(const fbs::Launch& launch);
 
  private:

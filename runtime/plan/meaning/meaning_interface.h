@@ -10,12 +10,12 @@
 
 namespace bowline {
 
-// A digest for each role: of threads, seed, mesh, and the states of the role with their types and their places in whole
-// tensors. The rest of the target is compared with the machine at load.
+// One digest per role: of target, threads, attachments, seed and mesh, and of the role's states with their keys, flags
+// and types and with their places in whole tensors. Callers rely on all of these.
 std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan);
 
-// The digest of the entry's ports: of their names, types, slots and limits, their places in whole tensors, and of which
-// of them are one buffer.
+// The digest of the entry's kind, bucket and runs in flight; of its ports with names, types, slots, limits, places in
+// whole tensors and shared buffers; of its feeds; and of its promise about sequences (Entry.sequences).
 Digest InterfaceOfEntry(const fbs::Plan& plan, const fbs::Entry& entry);
 
 }  // namespace bowline

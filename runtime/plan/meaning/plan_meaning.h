@@ -4,9 +4,9 @@
 // Digests of a plan's results: two plans with equal digests give the same bits, whatever the order of their
 // commands, their streams, events and places in memory.
 //
-// Each entry is executed, with its timeline expanded, on digests instead of values. A kernel's result has the digest of
-// the kernel and of all that it reads; a copy or a transfer passes on digests of its source; a collective gives the
-// digest of its members' operands. An initial value's digest is that of a constant's data or of an input or state name.
+// Each entry is executed, with its timeline expanded, on digests instead of values. A kernel's result gets the digest
+// of the kernel and of all that it reads; a copy or transfer passes on its source's digests; a collective's result gets
+// the digest of its members' operands. An initial value gets that of a constant's data or of an input or state name.
 //
 //   launch       H(result number, H(kernel, digests of the operands that it reads)); the kernel: KernelDigests
 //   copy         the same pieces; so does a receive, with those of its send
@@ -14,16 +14,16 @@
 //   other        H(kind, axes, dtype, reduction, count, digests of all members), and the place of the member where each
 //   collectives  gets something else
 //
-// Bytes that several commands wrote, or that do not begin with the first byte of a value, have the digest of the list
-// of their pieces. Bytes that nothing wrote, that are a command's workspace, or that a command writes while it reads
-// them through another operand (save in a declared in-place pair) hold nothing, which is like no value.
+// Bytes that several commands wrote, or that begin inside a value, have the digest of the list of their pieces. Some
+// bytes hold no value, which is equal to no other: bytes that nothing wrote, a command's workspace, and bytes that a
+// command writes while it reads them through another operand, except in a declared in-place pair.
 //
-// Ranks of a role have the same digests: a digest then stands for a function of the rank's place. Roles are told apart,
-// and executed beside each other: the k-th send from one to another is taken by the k-th receive, the k-th collectives
-// of all on a communicator are one.
+// All ranks of a role have the same digests: a digest then stands for a function of the rank's place. Roles are kept
+// apart and executed side by side. The k-th send from one role to another is taken by the k-th receive; the k-th
+// collectives of all roles on a communicator are one collective.
 //
-// If a plan has no races, every order that streams and events allow gives the same values; PlanChecker (checker)
-// proves that it has none.
+// If a plan has no races, every order of commands that streams and events allow gives the same values. PlanChecker
+// (checker) proves that a plan has no races.
 
 #include <cstdint>
 #include <string>
@@ -40,10 +40,10 @@ struct ValueMeaning {
   Digest digest;
 };
 
-// The digests of an entry's effects on the ranks of a role, in this order: its interface, which
-// callers and proofs take for granted (target, attachments, seed, mesh, ports, states, in-place pairs of kernels); its
-// outputs, by name; each state that it changes, by flags and key; other buffers that it changes although they must not
-// change.
+// The digests of an entry's effects on the ranks of one role, in this order. First the interface, on which callers and
+// proofs rely (target, attachments, seed, mesh, ports, states, in-place pairs of kernels). Then each output, sorted by
+// name. Then each state that the entry changes, sorted by flags and key. Last each other buffer that the entry changes
+// although it must not change.
 struct RoleMeaning {
   std::vector<ValueMeaning> values;
 };
@@ -54,12 +54,12 @@ struct EntryMeaning {
 };
 
 struct PlanMeaning {
-  std::vector<EntryMeaning> entries;  // one for each name, in the order in which names first occur in the plan
+  std::vector<EntryMeaning> entries;  // one per name, in the order in which names first occur in the plan
 };
 
-// Computes the meaning of a plan that passes all checks of VerifyPlan but those of certificates. Linear in the expanded
-// commands. kInvalidArgument where a role waits for another for ever; kResourceExhausted for a plan that takes more
-// than kMostMeaningSteps steps to evaluate, one for each operand and each piece of it.
+// Computes the meaning of a plan that passes all checks of VerifyPlan but those of certificates. Takes time linear in
+// the expanded commands. kInvalidArgument if a role waits for another for ever. kResourceExhausted if it takes more
+// than kMostMeaningSteps steps: one for each operand, and one for each piece of an operand.
 inline constexpr uint64_t kMostMeaningSteps = uint64_t{1} << 26;
 absl::StatusOr<PlanMeaning> ComputeMeaning(const fbs::Plan& plan);
 

@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-// The digests that all entries of a plan have in common.
+// The digests and tables that all entries of a plan share.
 struct PlanDigests {
   explicit PlanDigests(const fbs::Plan& plan);
 
@@ -36,9 +36,9 @@ class RoleValues {
  public:
   RoleValues(PlanDigests& shared, uint32_t entry);
 
-  // Executes commands up to the next one that communicates between roles, or to the end.
+  // Executes commands up to the next one that communicates between roles, or to the end of the timeline.
   void Advance();
-  // The command at which Advance stopped; null at the end.
+  // The command at which Advance stopped; null if it reached the end.
   const fbs::Command* pending() const { return pending_; }
   uint32_t role() const { return role_; }
   // "call 3: segment 'forward': command 2, receive from place 0 of 'pp'"
@@ -46,11 +46,11 @@ class RoleValues {
 
   // The values that the pending command gives to other roles.
   Offer ReadPending() { return ReadOffer(*pending_); }
-  // Writes the values that the pending command gets in each piece or range; if `overlaps`, they become undefined. After
-  // this call Advance goes on behind the command.
+  // Writes the values that the pending command receives, one element of `received` per piece or range. If `overlaps`,
+  // the written bytes become undefined instead. The next Advance continues after the command.
   void WriteReceived(absl::Span<const ValuePieces> received, bool overlaps);
 
-  // The meaning of the role; called when Advance has come to the end.
+  // The meaning of the role. Call it once Advance has reached the end.
   RoleMeaning Finish();
 
  private:
@@ -58,9 +58,9 @@ class RoleValues {
     uint32_t buffer;
     uint64_t offset, bytes;
     fbs::Access access;
-    bool scratch;         // whether the buffer's value means nothing once the command is over
-    bool workspace;       // whether it is, in addition, no argument of the kernel
-    uint64_t spread = 0;  // SpreadOf its buffer
+    bool scratch;         // whether the buffer holds no value once the command is over
+    bool workspace;       // whether results do not depend on the value (workspace, faults)
+    uint64_t spread = 0;  // SpreadOf(plan, buffer)
   };
   struct Stored {
     const fbs::Command* command;
@@ -88,8 +88,8 @@ class RoleValues {
   void Launch(const fbs::Command& command);
   void Copy(const fbs::Command& command);
   void Collective(const fbs::Command& command);
-  // The digest, or the pieces, of the value that operand i of the current command holds. An operand that lies by rank
-  // holds the value that the rank wrote through it; if something else has written there since, a part of that.
+  // The digest, or the pieces, of the value in operand i of the current command. If the operand's place depends on the
+  // rank: the value that the rank wrote through it, or, if something else has written there since, a part of that.
   Digest DigestOf(size_t i);
   void Read(size_t i, ValuePieces& pieces);
   void Write(size_t i, absl::Span<const ValuePiece> pieces);
@@ -105,7 +105,7 @@ class RoleValues {
   const fbs::Program& program_;
   const uint32_t role_;
   ValueMap values_;
-  // The value that each rank wrote to its own bytes: by view (FindSameViews), in a range of those of all ranks.
+  // A value that each rank wrote to its own bytes: through the buffer `view` (FindSameViews), within `range`.
   struct Part {
     uint32_t view;
     ByteRange range;
@@ -116,10 +116,10 @@ class RoleValues {
   std::set<Digest> promises_;  // KernelDigests::Promises of the kernels in segments that are called
   std::vector<Segment> segments_;
 
-  uint32_t call_ = 0, next_ = 0;  // the present call, and its next command
+  uint32_t call_ = 0, next_ = 0;  // the index of the current call, and of its next command
   const fbs::Command* pending_ = nullptr;
 
-  // These belong to the current command.
+  // These describe the current command.
   absl::Span<const Use> uses_;
   std::vector<ByteRange> ranges_;
   std::vector<uint32_t> order_;

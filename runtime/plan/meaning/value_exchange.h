@@ -12,22 +12,22 @@
 
 namespace bowline {
 
-// The values that a member gives.
+// The values that one member gives to the others in a communication.
 struct Offer {
-  std::vector<ValuePieces> pieces;  // for each piece of a collective or range of a send
-  uint64_t kept = 0;                // number of ValuePieces in all, as WorkMeter::Keep was told
-  bool overlaps = false;            // a range that it writes overlaps another of its operands as it must not
+  std::vector<ValuePieces> pieces;  // per piece of a collective, or per range of a send
+  uint64_t kept = 0;                // number of ValuePieces that WorkMeter::Keep counted for them
+  bool overlaps = false;            // whether a range that it writes overlaps another operand illegally
 };
 
-// A collective in which `offers` take part, one per role in order; all were made by commands that match. A group within
-// one role makes one offer, for its ranks offer alike.
+// A collective. `offers` has one offer per role, in the order of roles, made by commands that match. A group within one
+// role makes one offer, because its ranks all offer the same.
 class Exchange {
  public:
   Exchange(const fbs::Plan& plan, const fbs::Collective& collective, absl::Span<const Offer> offers, WorkMeter& meter);
 
-  // Returns whether an offer overlaps, so that all members get undefined values.
+  // Returns whether an offer overlaps; all members then get undefined values.
   bool overlaps() const { return overlaps_; }
-  // The values that the member gets in each piece.
+  // The values that a member gets, one element per piece.
   std::vector<ValuePieces> For(uint32_t member) const;
 
  private:
@@ -38,7 +38,7 @@ class Exchange {
   const absl::Span<const Offer> offers_;
   WorkMeter& meter_;
   bool overlaps_ = false;
-  std::vector<ValuePieces> common_;  // the values that do not depend on the member
+  std::vector<ValuePieces> common_;  // the values that are the same for all members
 };
 
 }  // namespace bowline

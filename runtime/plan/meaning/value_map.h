@@ -13,7 +13,7 @@
 
 namespace bowline {
 
-// Bytes [offset, offset + bytes) of a value.
+// The bytes [offset, offset + bytes) of a value.
 struct ValuePiece {
   Digest value;
   uint64_t offset = 0;
@@ -21,17 +21,17 @@ struct ValuePiece {
 };
 using ValuePieces = std::vector<ValuePiece>;
 
-// The value, at any offset, of bytes that nothing wrote. It is never equal to the digest of anything.
+// The value, at any offset, of bytes that nothing wrote. No digest of anything is equal to it.
 inline constexpr Digest kUndefined = {};
 
 // Appends the piece, or extends the last piece if the new one continues it.
 void Append(ValuePieces& pieces, const ValuePiece& piece);
 
-// The digest of bytes that hold these pieces: the value's own digest if they are its first bytes.
+// The digest of bytes that hold these pieces. If they are the first bytes of one value, that value's own digest.
 Digest DigestOf(absl::Span<const ValuePiece> pieces);
 
-// Bounds the work and memory that a hostile file can make its reader spend. Once exhausted it stays so, and results
-// computed from then on mean nothing.
+// Bounds the work and memory that a hostile file can cost its reader. Once exhausted, a meter stays exhausted, and the
+// results computed from then on are meaningless.
 class WorkMeter {
  public:
   WorkMeter(uint64_t steps, uint64_t pieces) : steps_(steps), pieces_(pieces) {}
@@ -39,7 +39,7 @@ class WorkMeter {
     exhausted_ |= steps > steps_;
     steps_ -= exhausted_ ? 0 : steps;
   }
-  // Counts pieces that are kept, each of which takes memory.
+  // Counts pieces that are kept in memory.
   void Keep(uint64_t count) {
     kept_ += count;
     exhausted_ |= kept_ > pieces_;
@@ -52,7 +52,7 @@ class WorkMeter {
   bool exhausted_ = false;
 };
 
-// DigestOfBytes that counts as work, since a hostile file may hold a million tables that share their data.
+// Computes DigestOfBytes, counted as work: a hostile file may hold a million tables that share their data.
 Digest DigestOfData(absl::Span<const uint8_t> bytes, WorkMeter& meter);
 
 // Partial map from bytes to values. An operation costs O(log n + number of pieces it meets).
@@ -63,12 +63,12 @@ class ValueMap {
   ValueMap(const ValueMap&) = delete;
   ValueMap& operator=(const ValueMap&) = delete;
 
-  // Make `range` hold the first bytes of `value`, or these pieces, which have as many bytes, or undefined values.
+  // Make `range` hold the first bytes of `value`; or these pieces, which have as many bytes; or no value.
   void Write(ByteRange range, const Digest& value);
   void Write(ByteRange range, absl::Span<const ValuePiece> pieces);
   void Erase(ByteRange range);
 
-  // Replaces `pieces` by those of the range, as few as possible.
+  // Replaces `pieces` by the pieces of the range, as few as possible.
   void Read(ByteRange range, ValuePieces& pieces) const;
   Digest DigestOf(ByteRange range);
 

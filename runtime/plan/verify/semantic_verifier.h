@@ -20,10 +20,10 @@ inline constexpr uint32_t kMaxStreams = 64;
 inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 
 // Checks everything that a structurally valid FlatBuffer can still get wrong: every index, range, enum value, union
-// tag, required name and size. After it, code that walks the plan needs no checks of its own. It says nothing about
-// whether the commands make sense together: that is PlanChecker's (checker).
+// tag, required name and size. After it, code that walks the plan needs no checks of its own. It does not check whether
+// the commands make sense together: PlanChecker (checker) does.
 //
-// kInvalidArgument, with the place by name and index, and the rule. Time is linear in the size of the plan.
+// An error is kInvalidArgument, with the place by name and index, and the rule. Time is linear in the plan's size.
 //
 // The rules, by file:
 //   semantic_verifier.cc      names, target, mesh, roles, arenas, communicators, attachments
@@ -35,8 +35,8 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 //   verify_certificate.cc     certificates, where there are any, prove their claims
 absl::Status VerifyPlan(const fbs::Plan& plan);
 
-// kFailedPrecondition if the verified plan is for several ranks and has no certificates: whether its ranks would wait
-// for each other for ever is not known then.
+// kFailedPrecondition if the verified plan is for several ranks and has no certificates: nothing proves then that its
+// ranks do not wait for each other for ever.
 absl::Status RequireCertificates(const fbs::Plan& plan);
 
 // kFailedPrecondition if the verified plan was made without the code that its kernels need.

@@ -14,7 +14,7 @@
 
 namespace bowline::verifier {
 
-// VerifyPlan calls these in this order.
+// VerifyPlan calls these functions in this order.
 absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, roles, arenas, communicators, attachments
 absl::Status VerifyMemory(const fbs::Plan& plan);   // buffers, states, constants
 absl::Status VerifyKernels(const fbs::Plan& plan);  // images, kernels
@@ -39,16 +39,16 @@ absl::Status VerifyAligned(absl::string_view place, absl::string_view what, cons
   return Broken(place, ": the ", what, " are not aligned in the file");
 }
 
-// Checks that a shape and a dtype have a byte count.
+// Checks that a tensor of this shape and dtype has a size in bytes (DenseBytes).
 absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
 
 // Checks that an alignment is a power of two, at most kMaxAlignment.
 absl::Status VerifyAlignment(absl::string_view place, uint32_t alignment);
 
-// Checks that the axes are axes of the mesh, and that none is there twice.
+// Checks that `axes` are axes of the mesh, and that none occurs twice.
 absl::Status VerifyAxes(const fbs::Plan& plan, absl::string_view place, const flatbuffers::Vector<uint8_t>* axes);
 
-// Checks that the layout is one of a tensor of which `buffer` holds a shard.
+// Checks that the buffer's layout, if it has one, is valid and that a shard of it has the size of the buffer.
 absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view place, const fbs::Buffer& buffer);
 
 // Checks a collective, send or receive of a program of `role`, but not its operands.

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_VIEW_BUFFER_VIEW_H_
 #define BOWLINE_RUNTIME_PLAN_VIEW_BUFFER_VIEW_H_
 
-// Functions of buffers that are views (View in plan.fbs), of a verified plan.
+// Functions for the buffers of a verified plan that are views of other buffers (View in plan.fbs).
 
 #include <cstdint>
 #include <vector>
@@ -14,28 +14,28 @@ namespace bowline {
 // The buffer whose value buffer `index` holds: the buffer that it views, or itself.
 uint32_t HolderOf(const fbs::Plan& plan, uint32_t index);
 
-// Returns whether ranks have the buffer at different bytes.
+// Returns whether the place of the buffer depends on the rank.
 bool LiesByRank(const fbs::Buffer& buffer);
 
-// The bytes between its place on the first rank and that on the last one; 0 if it lies alike on all.
+// The bytes from the buffer's place on the first rank to its place on the last; 0 if all ranks have one place.
 uint64_t SpreadOf(const fbs::Plan& plan, const fbs::Buffer& buffer);
 
-// The bytes between its place on the first rank and that on `rank`.
+// The bytes from the buffer's place on the first rank to its place on `rank`.
 uint64_t ShiftOf(const fbs::Plan& plan, const fbs::Buffer& buffer, uint32_t rank);
 
-// Returns whether on each rank the two are as far apart as on the first one.
+// Returns whether the distance between the two buffers is the same on all ranks.
 bool LieAlike(const fbs::Buffer& a, const fbs::Buffer& b);
 
 // The union of the bytes that the operand covers on the ranks. A read may read all of these bytes; a write writes only
 // some of them on each rank.
 ByteRange RangeOfOperand(const fbs::Plan& plan, const fbs::Operand& operand, uint64_t bytes, uint32_t slot);
 
-// By buffer: the first one that is the same view of the same bytes; the buffer itself where there is none.
+// By buffer: the first buffer that is the same view of the same bytes; the buffer itself if there is none.
 std::vector<uint32_t> FindSameViews(const fbs::Plan& plan);
 
-// Returns whether source and destination of the collective, in these buffers and with equal ranges (RangeOfOperand),
-// may share their bytes: those of an AllReduce that lie alike, and a rank's own part of the gathered or scattered
-// tensor. `bytes` is the size of a part, which is that of Piece.count elements.
+// Returns whether source and destination of the collective, which have equal ranges (RangeOfOperand), may share their
+// bytes. They may in an AllReduce if they lie alike, and if one is a rank's own part of the gathered or scattered
+// tensor. `bytes` is the size of a part: Piece.count elements.
 bool MayBeInPlace(const fbs::Plan& plan, const fbs::Collective& collective, uint64_t bytes, const fbs::Buffer& source,
                   const fbs::Buffer& destination);
 

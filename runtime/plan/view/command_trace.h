@@ -8,14 +8,14 @@
 
 namespace bowline {
 
-// Adds the commands of one rank to a trace: the rank is a process, each stream of its plan a thread.
+// Adds the commands of one rank to a trace. The rank becomes a process, and each of its streams a thread.
 class CommandTrace {
  public:
   // The plan and the trace must outlive this.
   CommandTrace(const fbs::Plan& plan, uint32_t rank, ChromeTrace& trace);
 
-  // Adds a command that ran: `command` of the segment of `call` in the timeline of `entry`, in the `run`-th run that
-  // the trace shows.
+  // Adds a command that ran: the command with index `command` in the segment of call `call` in the timeline of `entry`.
+  // `run` is the index of the run among those that the trace shows.
   void Add(uint64_t run, uint32_t entry, uint32_t call, uint32_t command, double begin_us, double duration_us);
 
  private:

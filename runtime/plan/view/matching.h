@@ -11,11 +11,11 @@
 
 namespace bowline {
 
-// Returns whether the groups of the communicator have ranks of several roles. If so, each group has ranks of all roles,
-// for a group has all coordinates along each of its axes. The plan must have passed VerifyPlan.
+// Returns whether the communicator's groups contain ranks of several roles. Each group then has ranks of all roles,
+// because a group covers all coordinates along each of its axes. The plan must have passed VerifyPlan.
 bool SpansRoles(const fbs::Plan& plan, uint32_t communicator);
 
-// Returns whether the command communicates on such a communicator.
+// Returns whether the command communicates on a communicator that spans roles.
 bool CommunicatesBetweenRoles(const fbs::Plan& plan, const fbs::Command& command);
 
 // Returns why `first` in a program of role `first_role` and `second` in one of `second_role` cannot be the same

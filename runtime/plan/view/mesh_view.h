@@ -15,22 +15,22 @@ namespace bowline {
 // The number of ranks that the plan is for; 1 without a mesh.
 uint32_t RankCount(const fbs::Plan& plan);
 
-// The number of ranks along `axes` together.
+// The number of ranks that differ only in their coordinates along `axes`.
 uint32_t SizeAlong(const fbs::Plan& plan, const flatbuffers::Vector<uint8_t>* axes);
 
-// Coordinates of a rank, by axis of the mesh.
+// The coordinates of a rank, indexed by axis of the mesh.
 std::vector<uint32_t> CoordinatesOf(const fbs::Plan& plan, uint32_t rank);
 
-// The rank's place among those that differ from it only along `axes`, the first axis outermost.
+// The index of the rank among those that differ from it only along `axes`; the first axis is the outermost.
 uint32_t PlaceAlong(const fbs::Plan& plan, const flatbuffers::Vector<uint8_t>* axes, uint32_t rank);
 
-// The ranks that differ from `rank` only along `axes`, by their place: members[PlaceAlong(rank)] is `rank`.
+// The ranks that differ from `rank` only along `axes`, indexed by PlaceAlong: members[PlaceAlong(rank)] is `rank`.
 std::vector<int> MembersAlong(const fbs::Plan& plan, const flatbuffers::Vector<uint8_t>* axes, uint32_t rank);
 
-// The number of roles, at least 1, and that of a rank.
+// The number of roles, at least 1, and the role of a rank.
 uint32_t RoleCount(const fbs::Plan& plan);
 uint32_t RoleOf(const fbs::Plan& plan, uint32_t rank);
-// The bytes of a role's arena in a space; 0 if the role has no buffer there.
+// The size in bytes of a role's arena in a space; 0 if the role has no buffer there.
 uint64_t ArenaBytes(const fbs::Plan& plan, uint32_t role, fbs::MemorySpace space = fbs::MemorySpace::Device);
 
 // "pp=2, dp=2, tp=2"; "no mesh".

@@ -19,7 +19,7 @@ namespace bowline {
 
 // Code.format of an ELF shared object.
 inline constexpr char kElfImageFormat[] = "elf";
-// Code.format where no code was generated and there is no data. The plan can be checked and simulated, but not run.
+// Code.format of code without data, because no code was generated. The plan can be checked and simulated, but not run.
 inline constexpr char kNoImageFormat[] = "none";
 
 // The largest alignment in bytes that a buffer or argument may ask for: arenas begin at multiples of it.
@@ -34,7 +34,7 @@ uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
 // FlatBuffers needs a list of element types of its own; a test compares the names.
 static_assert(fbs::DType::MAX == static_cast<fbs::DType>(kLastInPlans), "element types of plans have the same values");
 
-// The element type of a dtype; for a value outside the enum, a value that is no type (IsElementType).
+// The element type of a dtype. For a dtype outside the enum, IsElementType is false for the result.
 constexpr ElementType ElementTypeOf(fbs::DType dtype) {
   return dtype <= fbs::DType::MAX ? static_cast<ElementType>(dtype) : static_cast<ElementType>(UINT8_MAX);
 }
@@ -49,7 +49,7 @@ absl::optional<uint64_t> DenseBytes(fbs::DType dtype, const flatbuffers::Vector<
 // "f32[2, 3]". Safe on unverified plans.
 std::string DescribeType(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
 
-// The text; empty where it is absent.
+// The text; empty if it is absent.
 inline absl::string_view TextOf(const flatbuffers::String* text) {
   return text == nullptr ? absl::string_view() : absl::string_view(text->c_str(), text->size());
 }
@@ -57,12 +57,12 @@ inline absl::string_view TextOf(const flatbuffers::String* text) {
 // The text between quotes, with control characters escaped: names come from files. Safe on unverified plans.
 std::string Quoted(const flatbuffers::String* text);
 
-// All bytes of a role, whatever their space, have different numbers: those of the first space are their offsets, and
-// each space begins 2^62 numbers after the one before it.
+// Every byte of a role has its own number, whatever its space. In the first space the number is the byte's offset, and
+// each space begins 2^62 numbers after the space before it.
 inline constexpr uint64_t kSpaceStride = uint64_t{1} << 62;
 inline fbs::MemorySpace SpaceAt(uint64_t number) { return static_cast<fbs::MemorySpace>(number / kSpaceStride); }
 
-// The range [begin, end) of the numbers of a role's bytes.
+// A range [begin, end) of a role's byte numbers.
 struct ByteRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -74,20 +74,20 @@ struct ByteRange {
 // "[128, 256)"; "[0, 64) in PinnedHost".
 std::string DescribeRange(ByteRange range);
 
-// The slot of the buffer that a call at `slot` addresses: see SegmentCall.
+// The slot of the buffer that a call at `slot` addresses: see SegmentCall in plan.fbs.
 uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot);
 // The offset in bytes of SlotOf(buffer, slot) in the arena of the buffer's space.
 uint64_t OffsetOf(const fbs::Buffer& buffer, uint32_t slot);
-// Bytes of SlotOf(buffer, slot).
+// The byte numbers of SlotOf(buffer, slot).
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot);
-// The bytes from the first one of the first slot to the last one of the last slot.
+// The byte numbers from the first byte of the first slot to the last byte of the last slot.
 ByteRange ExtentOf(const fbs::Buffer& buffer);
 
 // The engine that a copy between two spaces needs; absent if no engine copies between them. `destination` is not
 // External.
 absl::optional<fbs::CopyEngine> EngineFor(fbs::MemorySpace source, fbs::MemorySpace destination);
 
-// The alignment in bytes of an argument's address.
+// The alignment in bytes that an argument's address needs; by default the size of an element.
 inline uint64_t AlignmentOf(const fbs::Argument& argument) {
   return argument.alignment() == 0 ? ElementSize(argument.dtype()) : argument.alignment();
 }
@@ -110,7 +110,7 @@ auto VisitGeometry(const fbs::Kernel& kernel, Visitor visit) {
   }
   return visit(std::monostate());
 }
-// The same of a kernel in memory, with a ByRangeT or a GridT.
+// The same for a kernel in object form; `visit` gets a ByRangeT, a GridT or std::monostate.
 template <typename Visitor>
 auto VisitGeometry(const fbs::KernelT& kernel, Visitor visit) {
   if (kernel.geometry.value != nullptr) {
@@ -125,7 +125,7 @@ auto VisitGeometry(const fbs::KernelT& kernel, Visitor visit) {
   }
   return visit(std::monostate());
 }
-// A visitor of these functions.
+// A visitor for VisitGeometry, made of one lambda per kind of division.
 template <typename... Cases>
 struct GeometryVisitor : Cases... {
   using Cases::operator()...;
@@ -133,18 +133,18 @@ struct GeometryVisitor : Cases... {
 template <typename... Cases>
 GeometryVisitor(Cases...) -> GeometryVisitor<Cases...>;
 
-// Returns whether buffers of the kind live across runs of entries, so that nothing else may ever use their bytes.
+// Returns whether buffers of the kind keep their bytes across runs, so that no other buffer may ever use these bytes.
 bool IsPersistent(fbs::BufferKind kind);
-// Returns whether the runtime keeps the values of buffers of the kind between entries. Plan.states says which of them
-// checkpoints have.
+// Returns whether the runtime keeps the values of buffers of the kind between entries. Plan.states lists those of them
+// that checkpoints contain.
 bool IsState(fbs::BufferKind kind);
 
-// The first entry of this kind, of whatever role and bucket; null if there is none. It has the same name in all roles.
+// The first entry of this kind, of any role and bucket; null if there is none. Its name is the same in all roles.
 const fbs::Entry* FindEntry(const fbs::Plan& plan, fbs::EntryKind kind);
 // Returns whether there may be several entries of the kind, one for each bucket.
 bool HasBuckets(fbs::EntryKind kind);
 
-// Returns whether a persistent tensor has a flag.
+// Returns whether a state has a flag.
 inline bool Has(fbs::StateFlag flags, fbs::StateFlag flag) { return (flags & flag) != fbs::StateFlag::NONE; }
 inline bool Has(const fbs::State& state, fbs::StateFlag flag) { return Has(state.flags(), flag); }
 // "Trained|Saved|Weight"; "none". Safe on unverified plans.
@@ -157,7 +157,7 @@ inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 
 // Returns whether the plan has all code that its kernels need; false if it was not generated.
 bool HasCode(const fbs::Plan& plan);
 
-// The access of a command to one operand.
+// An operand of a command: the number of bytes that the command accesses there, and how it accesses them.
 struct OperandUse {
   const fbs::Operand* operand = nullptr;
   uint64_t bytes = 0;
@@ -168,7 +168,7 @@ struct OperandUse {
 // source before its destination. Appends nothing for any other command.
 void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
 
-// The event of a Signal or Wait in a call at `slot`.
+// The event that a Signal or Wait uses in a call at `slot`.
 template <typename SignalOrWait>
 uint32_t EventOf(const SignalOrWait& command, uint32_t slot) {
   return command.event() + slot % command.slots();

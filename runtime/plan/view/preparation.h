@@ -10,26 +10,26 @@
 
 namespace bowline {
 
-// An entry of kind Prepare computes values that depend on parameters and constants alone: weights in the order in which
-// products read them, tables of angles. It runs after parameters were set and before any entry that reads its results.
+// An entry of kind Prepare computes values that depend only on parameters and constants: weights in the order in which
+// products read them, tables of angles. It runs after parameters were set and before entries that read its results.
 
-// Appends the operands of any command to `uses`, in order, and for a copy its source before its destination.
+// Appends the operands of a command of any kind to `uses`, in order; a copy's source comes before its destination.
 void AppendOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
 
-// Calls `visit` with the buffer and the access of each operand of a program's commands, segments counted once.
+// Calls `visit` with buffer and access of each operand of a program's commands, once per segment, not per call.
 void ForEachOperand(const fbs::Plan& plan, const fbs::Program& program,
                     absl::FunctionRef<void(uint32_t, fbs::Access)> visit);
 
-// For each buffer, whether it holds a result of such an entry: it is of kind State, and not in Plan.states. The plan
-// need have passed VerifyMemory alone.
+// By buffer: whether it holds a result of an entry of kind Prepare. Such a buffer is of kind State, but not in
+// Plan.states. The plan must have passed VerifyMemory; the rest of VerifyPlan is not needed.
 std::vector<bool> FindPreparedBuffers(const fbs::Plan& plan);
 
-// The ways in which the entries of a verified plan depend on its entry of kind Prepare.
+// Tells how the entries of a verified plan depend on its entry of kind Prepare.
 class Preparation {
  public:
   explicit Preparation(const fbs::Plan& plan);
 
-  // The entry of kind Prepare of a role; -1: there is none.
+  // The index of a role's entry of kind Prepare; -1 if there is none.
   int EntryOf(uint32_t role) const { return entries_[role]; }
   // Returns whether an entry reads a result of the entry of kind Prepare, which must have run since parameters were
   // set.

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_TEXT_JINJA_EVALUATOR_H_
 #define BOWLINE_RUNTIME_TEXT_JINJA_EVALUATOR_H_
 
-// Evaluates templates, which may be hostile: each element that is made or visited is a step. It stops at the first
-// error: values that come after it mean nothing.
+// Evaluates templates, which may be hostile: each element that is made or visited costs a step. Evaluation stops at the
+// first error; values are meaningless after it.
 
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ struct Arguments {
   std::vector<Value> values;
   std::vector<std::pair<std::string, Value>> named;
 
-  // The argument at a position or with a name; null where it was not given.
+  // The argument at a position or with a name; null if the call does not have it.
   const Value* Get(size_t position, absl::string_view name) const;
 };
 
@@ -53,7 +53,7 @@ class Evaluator {
   Flow Statement(const Node& node);
   Flow For(const Node& node);
   void Assign(const Node& target, const Value& value);
-  // While it lives, names are set in a new scope.
+  // While a Frame lives, assignments set names in a new scope.
   class Frame {
    public:
     Frame(Evaluator& evaluator, Scope* parent);
@@ -65,7 +65,7 @@ class Evaluator {
     size_t scopes_;
     int macros_;
   };
-  // A level of the evaluation, which uses the machine's stack.
+  // Counts one level of recursion, which uses the machine's stack.
   struct Level {
     explicit Level(Evaluator& evaluator) : evaluator(evaluator) {
       if (++evaluator.depth_ > kLevels)
@@ -103,8 +103,8 @@ class Evaluator {
   absl::Status status_;
   int line_ = 1, depth_ = 0, macros_ = 0, filters_ = 0;
   int made_macros_ = 0;
-  int64_t steps_ = 0;                           // that are left
-  std::vector<std::unique_ptr<Scope>> scopes_;  // those that macros refer to live until the end
+  int64_t steps_ = 0;                           // steps left
+  std::vector<std::unique_ptr<Scope>> scopes_;  // scopes that macros refer to live until the end
   Scope* scope_ = nullptr;
   std::string* out_ = nullptr;
 };

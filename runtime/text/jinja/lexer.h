@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TEXT_JINJA_LEXER_H_
 #define BOWLINE_RUNTIME_TEXT_JINJA_LEXER_H_
 
-// Tokens of a template, with trim_blocks and lstrip_blocks as transformers sets them.
+// Tokens of a template, with Jinja's trim_blocks and lstrip_blocks as transformers sets them.
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ struct Token {
   int line;
 };
 
-// Messages begin with "line N: ".
+// Error messages begin with "line N: ".
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view source);
 
 }  // namespace bowline::jinja

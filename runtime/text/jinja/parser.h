@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TEXT_JINJA_PARSER_H_
 #define BOWLINE_RUNTIME_TEXT_JINJA_PARSER_H_
 
-// Templates as trees.
+// Syntax trees of templates.
 
 #include <memory>
 #include <string>
@@ -62,7 +62,7 @@ struct ParserLimits {
   int depth = 64;  // of nested expressions and blocks
 };
 
-// The template as one node with a body. Messages begin with "line N: ".
+// Parses a template into one node with a body. Error messages begin with "line N: ".
 absl::StatusOr<std::unique_ptr<Node>> ParseTemplate(absl::string_view source, const ParserLimits& limits);
 
 }  // namespace bowline::jinja

@@ -15,7 +15,7 @@
 
 namespace bowline::jinja {
 
-// Stops at the first error, which status() tells; later results mean nothing.
+// Stops at the first error, which status() returns; later results are meaningless.
 class Parser {
  public:
   using NodePtr = std::unique_ptr<Node>;
@@ -82,7 +82,7 @@ class Parser {
   }
 
   // statement_parser.cc
-  // Up to a block that begins with one of `ends`, whose name is then the current token.
+  // Parses statements up to a block that begins with one of `ends`; that name is then the current token.
   Body Statements(std::vector<absl::string_view> ends);
   void BlockEnd();
   Body BodyUntil(absl::string_view end);

@@ -44,7 +44,7 @@ struct Value {
   static Value OfList(List value, Kind kind = Kind::kList);
   static Value OfDict(Dict value, Kind kind = Kind::kDict);
   static Value OfCallable(Callable callable);
-  // Refuses values nested deeper than `levels`, and text that is not UTF-8.
+  // Refuses JSON that is nested deeper than `levels`, and text that is not UTF-8.
   static absl::StatusOr<Value> OfJson(const nlohmann::ordered_json& json, int levels);
 
   bool is(Kind other) const { return kind == other; }
@@ -67,16 +67,16 @@ struct Callable {
 };
 
 bool IsTrue(const Value& value);
-// Take one of `steps` for each element and for 64 bytes of text. A result means nothing where `steps` is negative.
+// Subtract one per element and one per 64 bytes of text from `steps`; if it gets negative, results are meaningless.
 bool Equal(const Value& left, const Value& right, int64_t& steps);
-// -1, 0, 1, or 2 where the two have no order.
+// Returns -1, 0 or 1; or 2 if the two values have no order.
 int Compare(const Value& left, const Value& right, int64_t& steps);
 absl::string_view KindName(const Value& value);
 
-// str(value) and repr(value). Texts stop growing at `limit` bytes, and are then longer than it.
+// str(value) and repr(value). A result that is longer than `limit` bytes was cut off.
 std::string Str(const Value& value, size_t limit);
 void AppendRepr(const Value& value, size_t limit, std::string& out);
-// json.dumps(value, ensure_ascii=False, indent=indent), indent < 0: None. False where JSON has no such value.
+// Appends json.dumps(value, ensure_ascii=False, indent=indent); indent < 0: None. False if JSON has no such value.
 bool AppendJson(const Value& value, int indent, int level, size_t limit, std::string& out);
 
 }  // namespace bowline::jinja
