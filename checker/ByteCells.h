@@ -13,7 +13,7 @@
 
 namespace bowline {
 
-/// Makes `at` a boundary between cells: disjoint ranges by their first byte, whose `end` is the byte behind the last.
+/// Splits the cell that has byte `at` inside, so that a cell begins there. Cells are disjoint ranges by first byte.
 template <typename Cell> void splitCells(std::map<uint64_t, Cell> &cells, uint64_t at) {
   const auto next = cells.upper_bound(at);
   if (next == cells.begin())

@@ -10,15 +10,15 @@
 
 namespace bowline {
 
-/// The (buffer, slot) whose value some bytes hold, and the command that wrote it.
+/// The (buffer, slot) whose value a range of bytes holds, and the command that wrote the value.
 struct Owner {
   uint32_t buffer = 0;
   uint32_t slot = 0;
-  /// Absent where the value was there before the entry began: a constant, an input, state.
+  /// Absent for a value from before the entry: of a constant, an input, or a state.
   std::optional<CommandSite> writer;
 };
 
-/// A partial map from bytes to owners. An operation costs O(log n + number of ranges it meets).
+/// A partial map from bytes to owners. Each operation takes O(log n + number of ranges that it meets).
 class ByteOwners {
 public:
   /// Makes `owner` the owner of `range`, in place of any earlier owner.
@@ -27,10 +27,10 @@ public:
   /// Removes the owners of `range`: its bytes hold no value any more.
   void erase(ByteRange range);
 
-  /// Removes the owners of `range` that are others than (buffer, slot).
+  /// Removes from `range` all owners other than (buffer, slot).
   void eraseOthers(ByteRange range, uint32_t buffer, uint32_t slot);
 
-  /// The first bytes of `range` that do not hold values of (buffer, slot), and their owner, if they have one.
+  /// The first bytes of `range` that hold no value of (buffer, slot), and their present owner, if any.
   struct Mismatch {
     ByteRange range;
     std::optional<Owner> owner;

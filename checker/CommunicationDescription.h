@@ -11,10 +11,10 @@
 
 namespace bowline {
 
-/// Describes the communications of each entry that has any, once per role, with the reason of each.
+/// Describes the communications of each entry and role that has any, with the reason of each.
 nlohmann::ordered_json describeCommunication(const fbs::Plan &plan, const CommunicationReportOptions &options);
 
-/// Returns the result of describeCommunication as text for people; with `showsTensors` also the tensors moved.
+/// Formats the result of describeCommunication for people; with `showsTensors` it lists the moved tensors too.
 std::string layOutCommunication(const nlohmann::ordered_json &json, bool showsTensors);
 
 } // namespace bowline

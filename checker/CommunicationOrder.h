@@ -2,11 +2,11 @@
 //
 // Private to checker.
 //
-// A device that replays recorded commands knows streams and events, and forgets the order in which commands were
-// issued: operations of two communicators that only that order keeps apart may begin in one order on one rank and in
-// the other on another, and then wait for each other. So streams and events order each two communications of a rank,
-// as they were issued. Between ranks these orders agree because the orders of issue do, which is the proof of no
-// deadlock (DeadlockCheck.h).
+// A device that replays recorded commands keeps the order of streams and events but not the order of issue. If only the
+// order of issue separates operations of two communicators, one rank may begin them in one order and another rank in
+// the other; the ranks then wait for each other. So streams and events must order every two communications of a rank as
+// they were issued. These orders agree between ranks because the orders of issue do: the proof of no deadlock shows
+// that (DeadlockCheck.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,10 @@ class CommunicationOrder {
 public:
   CommunicationOrder(const Timeline &timeline, uint32_t entry) : timeline_(timeline), entry_(entry) {}
 
-  /// Returns kAborted with two communications in a row that nothing orders. Waits are for events that were signalled:
-  /// another proof says so.
+  /// Returns kAborted with two consecutive communications that neither streams nor events order. Assumes that every
+  /// wait is for an event that was signalled: the proof of events shows that.
   absl::Status check();
-  /// The number of communications that follow another one.
+  /// The number of ordered pairs: all communications of the entry but the first.
   uint64_t facts() const { return facts_; }
 
 private:

@@ -19,15 +19,15 @@
 
 namespace bowline {
 
-/// The command by which one role takes part in one operation.
+/// Identifies the command by which one role takes part in one operation.
 struct Participation {
   uint32_t role = 0;
-  uint32_t index = 0; ///< into Communications::of(role)
+  uint32_t index = 0; ///< index into Communications::of(role)
 };
 
-/// The communications of the entries of one name on communicators that span roles. All members of a group
-/// execute an operation together. Where a communicator does not span roles, all members of a group run the same
-/// commands, which match because they are the same.
+/// The communications, on communicators that span roles, of all roles' entries of one name. All members of a group
+/// execute an operation together. On a communicator within one role all members of a group run the same commands, so
+/// that these match trivially and are left out.
 class Communications {
 public:
   /// A command of one role that takes part in an operation.
@@ -41,9 +41,9 @@ public:
 
   Communications(const Timeline &timeline, absl::string_view entry);
 
-  /// Finds the operations. Returns kResourceExhausted for more than kMostParts parts, and kAborted where members of a
-  /// group do not issue the same ones: the k-th collective of each role on a communicator is one operation, so are the
-  /// k-th send from one place to another and the k-th receive there.
+  /// Matches parts to operations: the k-th collective of each role on a communicator is one operation, and so are the
+  /// k-th send from one place to another and the k-th receive there. Returns kResourceExhausted for more than
+  /// kMostParts parts, and kAborted where members of a group issue different operations.
   absl::Status match();
 
   uint32_t roles() const { return static_cast<uint32_t>(parts_.size()); }
@@ -53,11 +53,11 @@ public:
   const Part &at(Participation member) const { return parts_[member.role][member.index]; }
   const std::vector<Participation> &membersOf(uint32_t operation) const { return members_[operation]; }
 
-  /// For each part of the role, the parts that a rank must have finished before it begins this one: of each stream the
-  /// last of them, from which the others follow. They are indices into of(role), all smaller than that of the part.
+  /// For each part of the role, the parts that a rank must finish before it begins that part: only the last one of each
+  /// stream, which implies the others. Parts are indices into of(role); all are smaller than that of the part itself.
   std::vector<std::vector<uint32_t>> predecessors(uint32_t role, IssueMode mode) const;
 
-  /// "rank 4 (pp=1, dp=0)": the first rank of the role.
+  /// Describes the first rank of the role: "rank 4 (pp=1, dp=0)".
   std::string rankOf(uint32_t role) const;
   std::string describe(Participation member) const;
 

@@ -6,7 +6,7 @@
 
 namespace bowline {
 
-/// A kAborted error: "the proof of PROOF fails: MESSAGE".
+/// Returns a kAborted error: "the proof of PROOF fails: MESSAGE".
 absl::Status counterexample(absl::string_view proof, absl::string_view message);
 
 } // namespace bowline

@@ -2,19 +2,19 @@
 //
 // Private to checker.
 //
-// A communication ends when all its members have come to it: nothing is buffered. The commands of its members are one
-// node of a graph. Within a rank every order goes from an earlier issue to a later one: that of a stream, that of an
-// event (a wait is for a signal issued before), that of a CPU's first stream (issue waits for it), that of a queue that
-// is full (issue waits for earlier commands), and that of a device which starts communications as they are
-// issued. So if one order of all nodes suits the order in which each rank issues its own, then ranks that follow it
-// never wait in a circle, whatever the machine. This is the proof; the numbers of the nodes in that order are the
+// A communication ends when all its members have reached it: nothing is buffered. The commands of its members form
+// one node of a graph. Every order within a rank goes from an earlier issue to a later one. This holds for
+// streams, events (a wait is for a signal issued before), a CPU's first stream (issue waits for its commands),
+// full queues (issue waits for earlier commands), and devices that start communications as they are issued. Assume
+// that one order of all nodes agrees with the order in which each rank issues its own. Then ranks that follow it
+// never wait in a circle, on any machine. The proof finds this order; the numbers of the nodes in it are the
 // certificate.
 //
-// Rank symmetry: it is enough to look at one rank of each role. Map each operation of each group of ranks to the
-// operation of roles that it is an instance of. Ranks of one role issue the same commands, so earlier and later
-// issues of a rank map to earlier and later issues of its role: a cycle of ranks maps to a closed walk of roles,
-// which has a cycle. Conversely the ranks that share all coordinates but the one along the role axis are one of each
-// role, and every communicator that spans roles has a group with all of them: a cycle of roles is a cycle of theirs.
+// Rank symmetry: one rank of each role suffices. Map each operation of a group of ranks to the operation of roles of
+// which it is an instance. Ranks of one role issue the same commands, so the order of issue of a rank maps to that of
+// its role, and a cycle of ranks maps to a closed walk of roles, which contains a cycle. Conversely, ranks that differ
+// only in the coordinate along the role axis include one rank of each role, and each communicator that spans roles has
+// a group with all of them. So a cycle of roles is also a cycle of these ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@
 
 namespace bowline {
 
-/// Says which orders between its commands a rank keeps, from the fewest to all. A plan that hangs with
-/// fewer orders also hangs with more.
+/// The orders that a rank keeps between its commands, from the fewest to all. A plan that hangs with fewer orders also
+/// hangs with more.
 enum class Machine {
   /// Only streams and events order commands.
   AnyMachine,
@@ -38,8 +38,8 @@ enum class Machine {
   IssueOrder,
 };
 
-/// A cycle of waits: in the role of each step, `before` must be over before `after` begins. The next step's `before` is
-/// the operation of this step's `after`, in another role.
+/// A cycle of waits. In each step a role must end `before` before it begins `after`. The `after` of a step and the
+/// `before` of the next step are the same operation in two roles.
 struct WaitCycle {
   struct Step {
     Participation before, after;
@@ -50,25 +50,25 @@ struct WaitCycle {
 
 class DeadlockCheck {
 public:
-  /// `communications` must have been matched.
+  /// `communications` must have passed Communications::match and outlive the check.
   explicit DeadlockCheck(const Communications &communications) : communications_(communications) {}
 
-  /// Returns kAborted with a cycle of few ranks, on the machine with the fewest orders that has one.
+  /// Returns kAborted with a short cycle, on the machine with the fewest orders on which one exists.
   absl::Status check();
 
-  /// The number of each operation after a check that succeeded. Numbers increase along every order.
+  /// The number of each operation, after a successful check. Numbers increase along every order of issue.
   const std::vector<uint32_t> &numbers() const { return numbers_; }
-  /// The cycle that was found by a check that failed.
+  /// The cycle, after a failed check.
   const WaitCycle &cycle() const { return cycle_; }
 
 private:
-  /// The element [role][part] holds the parts of the role that may begin only after this one.
+  /// The element [role][part] lists the parts of the role that may begin only after `part` has ended.
   using Successors = std::vector<std::vector<std::vector<uint32_t>>>;
 
   Successors successorsOn(Machine machine) const;
-  /// The number of each operation in one order that suits all roles; absent for operations on a cycle or behind one.
+  /// The number of each operation in one order for all roles; absent for operations on a cycle or behind one.
   std::vector<std::optional<uint32_t>> sort(const Successors &successors) const;
-  /// A cycle with few steps among operations without a number.
+  /// Finds a cycle with few steps among the operations that have no number.
   std::vector<WaitCycle::Step> findCycle(const Successors &successors,
                                          const std::vector<std::optional<uint32_t>> &numbers) const;
   std::vector<WaitCycle::Step> findCycleThrough(uint32_t operation, const Successors &successors,

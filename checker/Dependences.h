@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-/// For each argument that a kernel writes and that does not depend on all that it reads: those on which it depends.
-/// Generated code says so in the plan. Of registered kernels it is known of sums that a library makes of one operand of
-/// a product (kernels/registry/product_epilogue.h).
+/// Maps a written argument of a kernel to the arguments on which its value depends; has no key for an argument that
+/// depends on all arguments read. The plan states this for generated code. For registered kernels it is known only for
+/// sums of one product operand that a library computes (kernels/registry/product_epilogue.h).
 using Dependences = std::map<uint32_t, std::vector<uint32_t>>;
 Dependences dependencesOf(const fbs::Kernel &kernel);
 

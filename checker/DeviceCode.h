@@ -12,16 +12,16 @@
 
 namespace bowline {
 
-/// The resources that a launch of a device function takes.
+/// The resources that one launch of a device function takes.
 struct DeviceFunction {
-  uint32_t registers = 0;   ///< per thread, of 32 bits each
-  uint32_t stackBytes = 0;  ///< local memory per thread: arrays, and registers that were spilled
-  uint64_t sharedBytes = 0; ///< per block; from sm_90 on, 1024 of them are the system's
+  uint32_t registers = 0;   ///< 32-bit registers per thread
+  uint32_t stackBytes = 0;  ///< local memory per thread: arrays and spilled registers
+  uint64_t sharedBytes = 0; ///< shared memory per block; from sm_90 on this includes 1024 bytes of the system
 };
 
-/// The functions of a cubin, by symbol. Returns kInvalidArgument where `image` is no 64-bit ELF for NVIDIA's GPUs, or a
-/// table of it lies outside of it. An image may be anything: nothing outside of it is read, and time grows with its
-/// size.
+/// Returns the functions of a cubin, keyed by symbol. `image` may be arbitrary bytes: nothing outside of it is read,
+/// and the time grows with its size. Returns kInvalidArgument where it is no 64-bit ELF for NVIDIA GPUs, or one of its
+/// tables does not lie inside it.
 absl::StatusOr<std::map<std::string, DeviceFunction>> readCubin(absl::Span<const uint8_t> image);
 
 } // namespace bowline

@@ -23,15 +23,15 @@ namespace bowline {
 /// Executes an entry symbolically: it tracks which buffer owns each byte, not the byte's value.
 class EntryCheck {
 public:
-  /// `held[buffer]` says whether the buffer holds a value when the entry begins. The entry's inputs do in any case, and
-  /// buffers of other roles never.
+  /// `held[buffer]` says whether the buffer holds a value when the entry begins. In any case the entry's inputs do, and
+  /// buffers of other roles do not.
   EntryCheck(const Timeline &timeline, uint32_t entry, const std::vector<bool> &held);
 
   absl::Status check();
 
-  /// Returns whether all bytes of a buffer hold its own values when the check is over.
+  /// Returns whether, after the check, all bytes of a buffer hold its own values.
   bool holds(uint32_t buffer) const { return !findUnset(buffer); }
-  /// Returns the first bytes of a buffer that do not hold its own values when the check is over.
+  /// Returns the first bytes of a buffer that do not hold its own values after the check.
   std::optional<ByteRange> findUnset(uint32_t buffer) const;
 
   uint64_t aliasingFacts() const { return aliasingFacts_; }
@@ -39,7 +39,7 @@ public:
   uint64_t outputFacts() const { return outputFacts_; }
   /// Returns whether commands of this entry write any byte of a buffer.
   bool writes(uint32_t buffer) const;
-  /// The number of the plan's states (Plan.states) of which commands of this entry write any byte.
+  /// Returns how many of the plan's states (Plan.states) commands of this entry write, in part or completely.
   uint32_t statesWritten() const;
 
 private:
@@ -47,13 +47,13 @@ private:
   absl::Status checkAliasing(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
   absl::Status checkRead(CommandSite site, const OperandAccess &access);
   void write(CommandSite site, const OperandAccess &access);
-  /// How many rows are left out is not followed by rank.
+  /// Refuses a launch that leaves rows out and takes a view by rank: RowsLeftOut does not distinguish ranks.
   absl::Status checkRowsByRank(CommandSite site, const fbs::Command &command,
                                absl::Span<const OperandAccess> accesses) const;
   absl::Status checkOutputs();
   absl::Status badBytes(const ByteOwners::Mismatch &mismatch, const std::string &who,
                         const OperandAccess &access) const;
-  /// Operands `first` to `last` of order_ are the same bytes.
+  /// Checks operands order_[first] to order_[last], which access exactly the same bytes.
   absl::Status checkEqualBytes(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses,
                                size_t first, size_t last);
   absl::Status badAlias(CommandSite site, absl::Span<const OperandAccess> accesses, uint32_t a, uint32_t b) const;
@@ -63,11 +63,11 @@ private:
   const fbs::Plan &plan_;
   uint32_t entry_;
   ByteOwners owners_;
-  /// For each view by rank (OperandAccess::byRank) whose part every rank has written: that view, stored for all bytes
-  /// that it covers on any rank.
+  /// The views by rank (OperandAccess::byRank) whose part every rank has written. The key is all bytes that the view
+  /// covers on any rank; the owner names the view.
   ByteOwners parts_;
   RowsLeftOut rows_;
-  /// The command that wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
+  /// The last command that wrote any byte of a (buffer, slot). It tells whether a bad read comes too early or too late.
   std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;
   std::vector<uint32_t> order_;                                         // scratch of checkAliasing
   std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> inPlace_; ///< by kernel: declared (output, input)

@@ -15,29 +15,29 @@
 
 namespace bowline {
 
-/// Proves for an entry that a check looks at the data that say where a kernel reads or writes
-/// (kernels/registry/data_check.h): row numbers and offsets are
+/// Proves for an entry that the row numbers and offsets with which a kernel reads or writes rows
+/// (kernels/registry/data_check.h) are valid. Each of these must be
 ///
-///   an input whose limit is at most the number of rows, which a session checks, or
-///   looked at by a check of data, a launch in front of the kernel, after they were last written, or
-///   right by the kernel's `in_range`: the author of the program, or the compiler, promises it.
+///   an input whose limit, which sessions enforce, is at most the number of rows, or
+///   data that a launch of the check kernel has checked since they were last written, or
+///   marked valid by the kernel's attribute `in_range`, with which the program's author or the compiler vouches for it.
 ///
-/// Kernels replace a wrong value by the nearest valid one. So this is about runs that go on with wrong data, and not
-/// about accesses outside of a buffer.
+/// Kernels replace an invalid number by the nearest valid one. So this proof prevents runs that continue with wrong
+/// data, not accesses outside a buffer.
 class IndexCheck {
 public:
   IndexCheck(const Timeline &timeline, uint32_t entry);
 
   absl::Status check();
 
-  /// The number of launches of such kernels.
+  /// The number of launches whose row numbers or offsets were proven valid.
   uint64_t facts() const { return facts_; }
 
 private:
   struct Checked {
     uint64_t end = 0;
     int64_t rows = 0;
-    std::string kernel; ///< the check
+    std::string kernel; ///< the check kernel
   };
 
   absl::Status checkLaunch(CommandSite site, const fbs::Launch &launch, absl::Span<const OperandAccess> accesses);
@@ -46,8 +46,8 @@ private:
   const Timeline &timeline_;
   const fbs::Plan &plan_;
   uint32_t entry_;
-  std::map<uint32_t, int64_t> limits_;  ///< of inputs, by buffer
-  std::map<uint64_t, Checked> checked_; ///< data that were looked at, by first byte; they are disjoint
+  std::map<uint32_t, int64_t> limits_;  ///< key: buffer of an input; value: its limit
+  std::map<uint64_t, Checked> checked_; ///< data checked so far; key: first byte; disjoint
   uint64_t facts_ = 0;
 };
 

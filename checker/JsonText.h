@@ -11,17 +11,17 @@
 
 namespace bowline::json_text {
 
-/// A name of the file, which may hold any bytes, escaped.
+/// Returns a name in a plan as escaped text. The name may hold any bytes.
 inline std::string name(const flatbuffers::String *text) {
   return absl::Utf8SafeCEscape(absl::string_view(text->c_str(), text->size()));
 }
 
-/// Names in plans are bytes, which need not be UTF-8.
+/// Formats `value`, replacing bytes that are not UTF-8: names in plans may hold any bytes.
 inline std::string dump(const nlohmann::ordered_json &value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// A string as it is, anything else as JSON.
+/// Returns a string value without quotes, and any other value as JSON.
 inline std::string text(const nlohmann::ordered_json &value) {
   return value.is_string() ? value.get<std::string>() : dump(value, -1);
 }

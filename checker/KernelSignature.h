@@ -10,11 +10,11 @@
 
 namespace bowline {
 
-/// Returns for each kernel of a verified plan whether its launches give it workspace as their last operand.
+/// Returns for each kernel of a verified plan whether its launches pass workspace as their last operand.
 std::vector<bool> findKernelsWithScratch(const fbs::Plan &plan);
 
-/// The signature of a registered kernel: workspace is no argument of it, but its limit. The address of an epilogue is
-/// null.
+/// Returns the signature of a registered kernel. With `hasScratch` the last argument is workspace: it is removed, and
+/// its size becomes the signature's limit of scratch. The address of an epilogue is null.
 kernels::Signature signatureOf(const fbs::Plan &plan, const fbs::Kernel &kernel, bool hasScratch);
 
 } // namespace bowline

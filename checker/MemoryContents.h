@@ -10,24 +10,24 @@
 
 namespace bowline {
 
-/// The bytes that are alive at the peak of an entry of training, by their contents. The kind of a value follows
-/// from the buffers that its command reads, and from its source.
+/// The bytes that are live at the peak of a training entry, divided by content. The content of a value follows from the
+/// buffers that the command which writes it reads, and from its source.
 struct MemoryContents {
   uint64_t weightsAndMoments = 0;      ///< persistent parameters and states
-  uint64_t gradients = 0;              ///< of parameters, whole, shards and buckets
+  uint64_t gradients = 0;              ///< gradients of parameters: whole ones, shards and buckets
   uint64_t activations = 0;            ///< values of the forward pass
-  uint64_t recomputed = 0;             ///< such values that the backward pass has computed again
-  uint64_t copies = 0;                 ///< parameters that were rounded, transposed or gathered
-  uint64_t loss = 0;                   ///< logits, their gradients, and values that the loss keeps of them
-  uint64_t gradientsOfActivations = 0; ///< values of the backward pass that are no gradients of parameters
-  uint64_t others = 0;                 ///< inputs, outputs, constants, scratch, and values from these alone
+  uint64_t recomputed = 0;             ///< activations that the backward pass has computed again
+  uint64_t copies = 0;                 ///< rounded, transposed or gathered copies of parameters
+  uint64_t loss = 0;                   ///< logits, their gradients, and values that the loss derives from them
+  uint64_t gradientsOfActivations = 0; ///< values of the backward pass other than gradients of parameters
+  uint64_t others = 0;                 ///< inputs, outputs, constants, workspace, and values computed from these alone
 
   uint64_t sum() const {
     return weightsAndMoments + gradients + activations + recomputed + copies + loss + gradientsOfActivations + others;
   }
 };
 
-/// The sum is `memory.peakBytes()`; `memory` is that of the entry.
+/// `memory` must be the result of computeMemoryTimeline for this entry. The sum of the result is `memory.peakBytes()`.
 MemoryContents computeContentsAtPeak(const Timeline &timeline, uint32_t entry, const MemoryTimeline &memory);
 
 } // namespace bowline

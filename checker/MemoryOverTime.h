@@ -13,21 +13,21 @@
 
 namespace bowline {
 
-/// The memory of one role over the time of an entry.
+/// The live bytes of one role over the time of one run of an entry.
 struct MemoryOverTime {
   MemoryTimeline memory;
-  /// The time in seconds at which each command of memory.liveBytes is issued, which never decreases: when all commands
-  /// in front of it on the first stream are over.
+  /// The second at which each command of memory.liveBytes is issued: the end of all commands before it on the first
+  /// stream. Times never decrease.
   std::vector<double> issued;
   uint64_t arenaBytes = 0;
 };
 
-/// `predicted` is that of the entry's role, of predictTimeline.
+/// `predicted` is the element of predictTimeline's result for the role of `entry`.
 MemoryOverTime computeMemoryOverTime(const Timeline &timeline, uint32_t entry,
                                      absl::Span<const PredictedCommand> predicted);
 
-/// The most live bytes in each of `columns` equal parts of the time from 0 to `seconds`; empty where there is no
-/// command. A command's bytes live until the next command is issued.
+/// Divides the time from 0 to `seconds` into `columns` equal parts and returns the most live bytes in each; empty where
+/// there is no command. The live bytes of a command hold until the next command is issued.
 std::vector<uint64_t> mostBytesByColumn(const MemoryOverTime &memory, double seconds, size_t columns);
 
 } // namespace bowline

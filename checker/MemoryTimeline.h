@@ -11,29 +11,29 @@
 
 namespace bowline {
 
-/// The number of bytes of space Device that hold values which are still needed, at each command of an entry. Persistent
-/// and output buffers count throughout; a temporary counts from the write that begins a value to its last access. A
-/// result that takes the bytes of an operand counts once with it.
+/// The bytes of memory space Device that hold values still needed, at each command of an entry. Persistent and output
+/// buffers count throughout. A temporary counts from the write that begins its value to its last access. A result
+/// written in place counts from the next command on, so that it and its operand do not count twice.
 struct MemoryTimeline {
   struct Tensor {
     uint32_t buffer = 0;
     uint32_t slot = 0;
     uint64_t bytes = 0;
-    uint64_t first = 0, last = 0; ///< numbers of commands, timeline expanded; inclusive
+    uint64_t first = 0, last = 0; ///< first and last command of the value, inclusive, counted with calls expanded
   };
 
   uint64_t persistentBytes = 0;
-  std::vector<uint64_t> liveBytes; ///< index: command; persistentBytes included
-  uint64_t peakCommand = 0;        ///< the first command with the most live bytes
+  std::vector<uint64_t> liveBytes; ///< index: command, with calls expanded; includes persistentBytes
+  uint64_t peakCommand = 0;        ///< index of the first command with the most live bytes
   CommandSite peakSite;
-  std::vector<Tensor> atPeak; ///< temporaries that are alive at peakCommand, the largest first
+  std::vector<Tensor> atPeak; ///< temporaries that are live at peakCommand, the largest first
 
   uint64_t peakBytes() const { return liveBytes.empty() ? persistentBytes : liveBytes[peakCommand]; }
 };
 
 MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry);
 
-/// A plot of `width` x `height` characters: each column is the peak of its share of the commands.
+/// Plots live bytes in `width` x `height` characters. A column shows the peak of its equal share of the commands.
 std::string plotMemory(const MemoryTimeline &memory, unsigned width, unsigned height);
 
 } // namespace bowline

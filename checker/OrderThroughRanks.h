@@ -2,14 +2,14 @@
 //
 // Private to checker.
 //
-// A communication ends when all its members have begun it. So commands that a rank ended before it began one are
-// over when the others end it, and when they, later, begin the next one with that rank: other ranks order its own
-// commands, too. A stage that has the gradient of a microbatch need not wait for commands from before it sent the
-// activations.
+// A communication ends when all its members have begun it. Let a rank end some commands before it begins a
+// communication. These commands have ended when the other members end it, and also when those later begin another one
+// with that rank. So other ranks order a rank's own commands, too: a stage that has received the gradient of a
+// microbatch need not wait for commands from before it sent the activations.
 //
-// Rank symmetry: the ranks that share all coordinates but the one along the role axis are one of each role, and every
-// communicator that spans roles has a group with all of them. Orders among these ranks hold for the first of each role,
-// and as well for any other.
+// Rank symmetry: ranks that differ only in the coordinate along the role axis include one rank of each role, and every
+// communicator that spans roles has a group with all of them. Orders are computed for the first rank of each role and
+// hold for all others as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,13 +28,13 @@ namespace bowline {
 
 class OrderThroughRanks {
 public:
-  /// Finds the order that matched communications give; `numbers` are those of DeadlockCheck. Returns nothing where that
-  /// would take too much time or memory: then only a rank's own order is known.
+  /// Computes the order that matched communications add; `numbers` are those of DeadlockCheck. Returns nothing where
+  /// that would take too much time or memory: callers then know only the order within each rank.
   static std::optional<OrderThroughRanks> find(const Timeline &timeline, const Communications &communications,
                                                absl::Span<const uint32_t> numbers);
 
-  /// For each command of the role that communicates between roles, in order: how many commands of each of the role's
-  /// streams are over when the communication is; empty where its members do not all wait for each other.
+  /// Has an element for each part of the role (Communications::of), in order: how many commands of each of the role's
+  /// streams have ended when that communication ends. Empty where its members do not all wait for each other.
   const std::vector<std::vector<uint32_t>> &of(uint32_t role) const { return over_[role]; }
 
 private:

@@ -12,17 +12,17 @@
 
 namespace bowline {
 
-/// Header, entries with their ports, programs, kernels and buffers. With `memory` each entry says how many bytes are
-/// live over its commands.
+/// Describes the header, the entries with their ports, the programs, the kernels and the buffers. With `memory` the
+/// description of each entry includes the live bytes over its commands.
 nlohmann::ordered_json describePlan(const LoadedPlan &plan, bool memory);
 
-/// Kernels alone, with their launches and the resources of their code. Fails where that cannot be read.
+/// Describes only the kernels: their launches and the resources of their code. Fails where that code cannot be read.
 absl::StatusOr<nlohmann::ordered_json> describeKernels(const LoadedPlan &plan);
 
-/// Returns the result of describePlan as text for people; with `memory` only its header and entries.
+/// Formats the result of describePlan for people; with `memory` only the header and the entries.
 std::string layOutPlan(const nlohmann::ordered_json &plan, bool memory);
 
-/// Returns the result of describeKernels as text for people.
+/// Formats the result of describeKernels for people.
 std::string layOutKernels(const nlohmann::ordered_json &kernels);
 
 } // namespace bowline

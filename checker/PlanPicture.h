@@ -12,11 +12,11 @@
 
 namespace bowline {
 
-/// Draws one run of the entry of this name as SVG: above, the commands of one rank of each role, as predictTimeline
-/// says, in a row for each stream; below, the live bytes of each role over the same time. The picture has no scripts,
-/// refers to no other file, and depends on the plan and the model alone. Its size grows with the number of rows and not
-/// with that of commands. Returns the errors of predictTimeline, and kInvalidArgument where a command's time is not
-/// finite.
+/// Draws one run of the entry of this name as SVG. The upper part has the commands that predictTimeline gives for one
+/// rank of each role, with a row for each stream. The lower part has the live bytes of each role over the same time.
+/// The picture has no scripts and refers to no other file. It depends on the plan and the model alone, and its size
+/// grows with the number of rows, not of commands. Returns the errors of predictTimeline, and kInvalidArgument where
+/// the time of a command is not finite.
 absl::StatusOr<std::string> drawPlan(const Timeline &timeline, absl::string_view entry,
                                      const targets::CostModel &model);
 

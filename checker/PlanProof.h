@@ -1,6 +1,6 @@
 //===- PlanProof.h - the proofs that a loader repeats -----------*- C++ -*-===//
 //
-// Sessions call this one function of the checker.
+// A session calls only this function of the checker, when it loads a plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,9 +12,9 @@
 
 namespace bowline {
 
-/// Proves the facts of PlanChecker.h, for all commands of all roles, of a plan that passed VerifyPlan. The meaning is
-/// left out: VerifyPlan compares it with the certificates. Returns kAborted with the first counter-example. Takes about
-/// half a second for 350,000 commands.
+/// Proves the facts listed in PlanChecker.h, except the meaning, for all commands of all roles. `plan` must have passed
+/// VerifyPlan, which compares the meaning with the certificates. Returns kAborted with the first counter-example. Takes
+/// about half a second for 350,000 commands.
 absl::Status ProvePlan(const fbs::Plan &plan);
 
 } // namespace bowline

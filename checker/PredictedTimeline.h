@@ -1,6 +1,6 @@
 //===- PredictedTimeline.h - when commands would run ------------*- C++ -*-===//
 //
-// This uses no MLIR: a plan is enough.
+// Needs only a plan and no MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,19 +23,19 @@ struct PredictedCommand {
   double begin = 0, end = 0; ///< seconds
 };
 
-/// The cost model of the plan's target, or of the default one if this build does not know it, with the links of
-/// `texts`, "[AXIS:]LINK" each (targets/costs/link.h). Returns kInvalidArgument for texts that are no links of the
-/// plan's axes.
+/// Returns the cost model of the plan's target with the links of `texts`, each "[AXIS:]LINK" (targets/costs/link.h). A
+/// target that this build lacks is replaced by the default one. Returns kInvalidArgument for a text that is no link of
+/// an axis of the plan's mesh.
 absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span<const std::string> texts = {});
 
-/// The index of each role's entry of this name. Returns kNotFound, with the plan's names, where a role has none.
+/// Returns, by role, the index of the entry of this name. Returns kNotFound, listing names, where a role has none.
 absl::StatusOr<std::vector<uint32_t>> entriesOf(const Timeline &timeline, absl::string_view entry);
 
-/// For each role, when one of its ranks runs the commands of the entry of this name: streams run in order, waits as
-/// their events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a
-/// communication begins when all its members have come to it. Commands take the time that the model says; signals are
-/// left out, and waits take as long as their stream waits. All ranks of a role do the same. Returns kAborted where the
-/// plan's ranks would wait for each other for ever, kNotFound where a role has no such entry.
+/// Simulates one run of the entry of this name and returns, by role, the times at which a rank of that role runs its
+/// commands. Streams run their commands in order, waits follow their events, and a communication begins when all
+/// members have reached it. As on CPUs, a command is issued when all earlier commands of the first stream have ended.
+/// Durations are those of `model`; signals are left out, and a wait lasts as long as its stream waits. Returns kAborted
+/// where ranks of the plan would wait for each other forever, and kNotFound where a role has no entry of this name.
 absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
 predictTimeline(const Timeline &timeline, absl::string_view entry, const targets::CostModel &model);
 

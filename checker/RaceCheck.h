@@ -17,19 +17,19 @@
 
 namespace bowline {
 
-/// Proves for an entry of several streams that
+/// Proves for an entry with several streams that
 ///   events       every wait is for an event that was signalled before
-///   no race      every two accesses to a common byte, one of them a write, are ordered by streams and events, also
-///                through those of other ranks
-///   one stream   the operations of each communicator are ordered too: it serves one at a time
+///   no race      streams and events, also those of other ranks, order every two accesses to a common byte of which
+///                one is a write
+///   one stream   they also order the operations of each communicator, which executes one at a time
 ///
-/// Walks the commands in the order of issue and keeps, for each byte, the last write and the reads since, the last one
-/// of each stream: whatever is ordered after these is ordered after all earlier ones. O(log n) per range that an access
-/// meets.
+/// Walks the commands in the order of issue. For each byte it keeps the last write, and of each stream the last read
+/// since that write: a command ordered after these is ordered after all earlier ones. O(log n) for each range of bytes
+/// that an access meets.
 class RaceCheck {
 public:
-  /// `through` is the order by other ranks in entries of this one's name; null where nothing is known of them. It must
-  /// outlive the check.
+  /// `through` is the order that other ranks add in the entries of the same name; null if
+  /// unknown. It must outlive the check.
   RaceCheck(const Timeline &timeline, uint32_t entry, const OrderThroughRanks *through = nullptr);
 
   absl::Status check();
@@ -56,7 +56,7 @@ private:
   absl::Status checkCommand(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
   absl::Status checkSerial(CommandSite site, uint32_t communicator, StreamOrder::Stamp stamp);
   absl::Status touch(ByteRange range, const Access &access);
-  /// Checks that `access` is ordered after the accesses of the cell that it conflicts with.
+  /// Checks that `access` is ordered after those accesses of the cell with which it conflicts.
   absl::Status checkAfter(const Cells::value_type &cell, ByteRange range, const Access &access) const;
   static void addReader(Cell &cell, const Access &access);
   std::string describe(const Access &access) const;
@@ -66,7 +66,7 @@ private:
   uint32_t entry_;
   StreamOrder order_;
   const OrderThroughRanks *through_;
-  /// The next command of this entry that communicates between roles: an index into through_->of(its role).
+  /// Counts the entry's commands so far that communicate between roles: an index into through_->of(its role).
   uint32_t nextBetweenRoles_ = 0;
   Cells cells_;
   struct LastUse {

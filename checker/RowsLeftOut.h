@@ -15,31 +15,31 @@
 
 namespace bowline {
 
-/// Follows which rows launches have left out, because a count on the device says that there are fewer. Two launches
-/// mean the same count where they read the same bytes and nothing was written there in between.
+/// Tracks the rows that launches do not write because a count in device memory says that fewer rows are valid. Two
+/// launches have the same count if both read it from the same bytes and no command wrote their buffer in between.
 class RowsLeftOut {
 public:
-  using Slot = std::pair<uint32_t, uint32_t>; ///< of a buffer
+  using Slot = std::pair<uint32_t, uint32_t>; ///< (buffer, slot)
 
   explicit RowsLeftOut(const fbs::Plan &plan) : plan_(plan) {}
 
-  /// The number of the first operand of which the command reads rows that were left out, and the writer.
+  /// The index of the first operand from which the command reads left-out rows, and the command that left them out.
   struct Use {
     size_t operand;
     CommandSite writer;
   };
   std::optional<Use> findUse(const fbs::Command &command, absl::Span<const OperandAccess> accesses) const;
 
-  /// The command was executed.
+  /// Records the writes of a command. Called for all commands in order.
   void advance(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
 
-  /// The command that left rows of the buffer out; none where the whole buffer holds values.
+  /// Returns the command that left out rows of the buffer; nothing where the whole buffer holds values.
   std::optional<CommandSite> writerOf(uint32_t buffer, uint32_t slot) const;
-  /// The first slot of a buffer that outlives the entry and of which rows were left out.
+  /// Returns the first persistent (buffer, slot) with left-out rows, and the command that left them out.
   std::optional<std::pair<Slot, CommandSite>> findPersistent() const;
 
 private:
-  /// A number in memory, and how often its buffer had been written.
+  /// A count in device memory, and how often its buffer had been written when a launch read it.
   struct Count {
     uint32_t buffer, slot;
     uint64_t end, writes;
@@ -51,7 +51,7 @@ private:
     uint64_t rowBytes;
     CommandSite writer;
   };
-  /// The count of a launch that leaves rows of an argument out, and the bytes of one such row.
+  /// The count with which a launch limits the rows of an argument, and the bytes of one row.
   struct Limit {
     Count count;
     uint64_t rowBytes;

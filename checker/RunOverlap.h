@@ -1,8 +1,8 @@
 //===- RunOverlap.h - two runs of an entry in flight ------------*- C++ -*-===//
 //
-// On the device a run begins when the run before it has ended, so every proof about one run holds for each of many
-// runs. Only the host overlaps with a run: during a run it writes inputs of the next run and reads outputs of the run
-// before. This is no race if every second run has ports of its own, which nothing else touches.
+// On the device a run begins when the run before it has ended, so that every proof about one run holds for a sequence
+// of runs. Only the host overlaps with a run: meanwhile it writes inputs of the next run and reads outputs of the run
+// before. That is no race if runs alternate between two buffers for each port, and nothing else uses these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,18 +17,18 @@
 
 namespace bowline {
 
-/// Both buffers of each port of entries with two runs in flight, and outputs that feed the next run. They must share
-/// bytes with no other buffer.
+/// Returns both buffers of each port of the entries with two runs in flight, and the outputs that feed the next run.
+/// None of them may share bytes with another buffer.
 std::set<uint32_t> findOverlappingPorts(const fbs::Plan &plan);
 
-/// Proves of a verified plan, in which those buffers share no bytes, that the commands of a run touch no buffer that
-/// the host touches meanwhile.
+/// Proves that the commands of a run access no buffer that the host accesses meanwhile. Assumes a verified plan in
+/// which the buffers of findOverlappingPorts share no bytes.
 class RunOverlap {
 public:
   explicit RunOverlap(const fbs::Plan &plan) : plan_(plan) {}
 
   absl::Status check();
-  /// The number of buffers of ports that the proof is about.
+  /// The number of buffers that findOverlappingPorts returns.
   uint64_t facts() const { return facts_; }
 
 private:

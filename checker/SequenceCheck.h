@@ -9,15 +9,15 @@
 
 namespace bowline {
 
-/// Proves of the commands of an entry that every kernel whose data say where sequences and their blocks are
-/// (kernels/registry/sequence_operands.h) reads inputs about which the entry's callers promise that (Sequences in
-/// plan.fbs), for rows and caches of the sizes that it has. So no row is written twice, and none outside of a block.
+/// Some kernels have operands that say where sequences and their cache blocks lie
+/// (kernels/registry/sequence_operands.h). Proves that each is an input of the entry for which callers promise valid
+/// values (Sequences in plan.fbs), for the kernel's sizes. So no row is written twice, and none outside its block.
 class SequenceCheck {
 public:
   SequenceCheck(const Timeline &timeline, uint32_t entry);
 
   absl::Status check();
-  /// The number of operands that the proof is about.
+  /// The number of operands proven.
   uint64_t facts() const { return facts_; }
 
 private:

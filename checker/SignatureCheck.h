@@ -12,21 +12,21 @@
 
 namespace bowline {
 
-/// Proves that each registered kernel has a signature that devices of the plan's target execute: one that writes every
-/// element of its stated results, and touches nothing outside of its arguments; that takes equal bytes for two of
-/// them where the plan says so, and has each at addresses that it can use. The target's description says it
-/// (targets/target.h); no implementation of the kernel is needed. Nothing is proven of a target that is not in this
-/// build; only a plugin executes its plans.
+/// Proves that devices of the plan's target can execute the signature of each registered kernel. Such a kernel writes
+/// every element of its results and accesses nothing outside its arguments. It allows the in-place pairs that the plan
+/// states, and the addresses of its arguments. The facts come from the target's description (targets/target.h) and
+/// need no implementation of the kernel. A target that this build lacks is not checked; only a plugin executes its
+/// plans.
 ///
-/// Proves as well that each kernel that calls generated code is one that the code was made for: that the code has
-/// contracts (runtime/plan/meaning/code_contract.h), which VerifyPlan compared.
+/// Also proves that generated code was made for each kernel that calls it: the code must have contracts
+/// (runtime/plan/meaning/code_contract.h), which VerifyPlan has compared.
 class SignatureCheck {
 public:
   explicit SignatureCheck(const fbs::Plan &plan) : plan_(plan) {}
 
   absl::Status check();
 
-  /// The number of registered kernels that were looked at.
+  /// The number of registered kernels checked.
   uint64_t facts() const { return facts_; }
   /// The number of kernels that call generated code.
   uint64_t contracts() const { return contracts_; }

@@ -14,57 +14,57 @@
 
 namespace bowline {
 
-/// The purpose of a command. The order is that of a legend.
+/// The purpose of a command, in the order in which a legend lists them.
 enum class Activity { Forward, Backward, BackwardInput, BackwardWeight, Update, Communication, Copy, Other };
 
 inline constexpr size_t kActivities = static_cast<size_t>(Activity::Other) + 1;
 
-/// The activity of a command; absent for signals and waits. In training, launches are told apart by the names that the
-/// compiler gives to segments, "backward_input.3", and by those of the sources in a segment that has several
-/// activities, "gradient of lm_head".
+/// Returns the activity of a command; nothing for signals and waits. Launches of training are classified by the names
+/// that the compiler gives to their segments, such as "backward_input.3". In a segment with several activities the
+/// names of the commands' sources decide, such as "gradient of lm_head".
 std::optional<Activity> activityOf(const Timeline &timeline, CommandSite site);
 
-/// The pipeline's stage that a segment belongs to: 3 of "forward.3"; absent where its name has none.
+/// Returns the pipeline stage in the name of a segment, such as 3 for "forward.3"; nothing where the name has none.
 std::optional<uint32_t> stageOf(const fbs::Segment &segment);
 
-/// Commands of one activity and one call of a segment that follow each other on a stream without a gap.
+/// Consecutive commands on one stream without gaps, all of one activity and of one call of a segment.
 struct ActivityBlock {
   Activity activity = Activity::Other;
   double begin = 0, end = 0;              ///< seconds
   std::vector<PredictedCommand> commands; ///< not empty
 };
 
-/// The blocks of one stream, in the order of time.
+/// One stream of one role, with its blocks in the order of time.
 struct ActivityRow {
   uint32_t role = 0;
   uint32_t stream = 0;
   std::vector<ActivityBlock> blocks;
 };
 
-/// How the ranks of all roles spend the time of one run of an entry.
+/// The time of one run of an entry, divided by activity, for the ranks of all roles.
 class StepActivities {
 public:
-  /// `entries` and `predicted`, both by role, are those of entriesOf and predictTimeline. Returns kInvalidArgument,
-  /// naming the command, where the costs of the plan give a command a time that is negative or not finite.
+  /// `entries` and `predicted`, both indexed by role, are the results of entriesOf and predictTimeline. Returns
+  /// kInvalidArgument, naming the command, where the plan's costs give a command a time that is negative or not finite.
   static absl::StatusOr<StepActivities> of(const Timeline &timeline, absl::Span<const uint32_t> entries,
                                            absl::Span<const std::vector<PredictedCommand>> predicted);
 
-  /// A row for each role and stream, also for streams without commands.
+  /// One row for each role and stream, also where the stream has no commands.
   const std::vector<ActivityRow> &rows() const { return rows_; }
-  /// From the begin of the first command to the end of the last one, over all roles.
+  /// The time from the start of the first command to the end of the last one, over all roles.
   double seconds() const { return seconds_; }
-  /// The share of `seconds` in which the first stream of the role runs no command, from 0 to 1; 0 if `seconds` is 0.
+  /// The share of `seconds` in which the role's first stream is idle, from 0 to 1; 0 if `seconds` is 0.
   double idleShare(uint32_t role) const;
-  /// The share of `seconds` in which a stream of the role communicates and none computes or copies, from 0 to 1: the
-  /// communication that is exposed; 0 if `seconds` is 0.
+  /// The share of `seconds` with exposed communication, from 0 to 1: a stream of the role communicates while none
+  /// computes or copies. 0 if `seconds` is 0.
   double exposedShare(uint32_t role) const;
-  /// Whether a role communicates at all.
+  /// Returns whether any role has a communication.
   bool communicates() const;
 
 private:
   std::vector<ActivityRow> rows_;
-  std::vector<double> busy_;    ///< seconds of the first stream, by role
-  std::vector<double> exposed_; ///< seconds, by role
+  std::vector<double> busy_;    ///< busy seconds of each role's first stream; index: role
+  std::vector<double> exposed_; ///< seconds of exposed communication; index: role
   double seconds_ = 0;
 };
 

@@ -1,7 +1,7 @@
 //===- Timeline.h - accesses of each command of an entry --------*- C++ -*-===//
 //
-// A plan keeps repeated work as segments; this walks an entry with them expanded. It uses no MLIR: a plan is
-// checked with the definitions of the plan format alone.
+// A plan stores repeated commands once, as segments that its timeline calls. Timeline visits an entry's commands with
+// these calls expanded. It uses the definitions of the plan format alone and no MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace bowline {
 
-/// The place of a command in an entry with its timeline expanded.
+/// Identifies one command of an entry whose segment calls are expanded.
 struct CommandSite {
   uint32_t entry = 0;
   uint32_t call = 0;    ///< index into Program.timeline
@@ -30,13 +30,13 @@ struct CommandSite {
 
 /// The bytes of one operand of one command.
 struct OperandAccess {
-  uint32_t buffer = 0; ///< the one that holds the value, where the operand is a view
-  uint32_t slot = 0;   ///< 0 for buffers with one slot
-  ByteRange range;     ///< bytes of the role, numbered over all spaces
+  uint32_t buffer = 0; ///< the buffer that holds the value; for a view, the buffer that it views
+  uint32_t slot = 0;   ///< slot of the buffer; 0 for buffers with one slot
+  ByteRange range;     ///< bytes of the role; numbers continue over all memory spaces
   bool reads = false;
   bool writes = false;
-  /// Whether each rank has other bytes, all of which are in `range`: by which view. Views are equal that have one
-  /// number.
+  /// Set where each rank accesses other bytes, all inside `range`: the index in Plan.buffers of the view by rank. Equal
+  /// views have the same index here.
   std::optional<uint32_t> byRank;
 };
 
@@ -51,17 +51,17 @@ public:
   /// The number of commands of the entry, with the timeline expanded.
   uint64_t commandCount(uint32_t entry) const;
 
-  /// Calls `visit` for each command of the entry in the order of its timeline. `visit` returns false to stop. The
-  /// accesses are those of the operands in order; for a copy: source, destination.
+  /// Calls `visit` for each command of the entry in the order of the timeline, until `visit` returns false. The
+  /// accesses are those of the operands in order; a copy has its source, then its destination.
   using Visitor = absl::FunctionRef<bool(CommandSite, const fbs::Command &, absl::Span<const OperandAccess>)>;
   void forEachCommand(uint32_t entry, Visitor visit) const;
 
-  /// The accesses of one command, as forEachCommand gives them.
+  /// Replaces `accesses` by the accesses of one command, as forEachCommand gives them.
   void accessesOf(CommandSite site, std::vector<OperandAccess> &accesses) const;
 
   /// "entry 'step', segment 'micro' (call 2, slot 1), command 4, launch of 'matmul', from model.layers.0 (by emit)"
   std::string describe(CommandSite site) const;
-  /// "buffer 7 'x'", with the slot where there are several.
+  /// "buffer 7 'x'", followed by the slot where the buffer has several.
   std::string describe(const OperandAccess &access) const;
 
 private:

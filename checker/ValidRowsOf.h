@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-/// The count of valid rows of a kernel, and the arguments of which it uses no row behind that: from the plan
-/// for generated code, from the registry for a registered kernel. None where it uses all rows. A registered kernel of
-/// other arguments, which is refused when it is bound, may lack those that are named.
+/// Returns which argument of a kernel holds the count of valid rows, and the arguments of which it accesses no row
+/// behind that count; nothing where it uses all rows. The plan states this for generated code, the registry for
+/// registered kernels. A malformed registered kernel, which is refused when it is bound, may lack the named arguments.
 std::optional<kernels::ValidRows> validRowsOf(const fbs::Kernel &kernel);
 
 } // namespace bowline

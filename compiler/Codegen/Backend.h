@@ -24,23 +24,23 @@ class raw_ostream;
 namespace bowline {
 
 struct CodegenOptions {
-  /// The level of the target, as Backend::resolveLevel returned it.
+  /// The target's level, as Backend::resolveLevel returned it.
   std::string level;
-  /// Where set, the IR of every kernel is printed to it after each stage.
+  /// If set, receives the IR of every kernel after each stage.
   llvm::raw_ostream *dump = nullptr;
-  /// Where set, kernels that are in it are not compiled again.
+  /// If set, provides kernels that it has, and stores new ones.
   std::shared_ptr<KernelCache> cache;
-  /// When false, kernels are planned, but no machine code is generated for them.
+  /// If false, kernels are planned, but no machine code is generated.
   bool hasCode = true;
 };
 
-/// Code for one target. Each target has one, which is registered under the folder's name in targets/CMakeLists.txt.
+/// Generates code for one target. Registered under the name of its folder in targets/CMakeLists.txt.
 class Backend {
 public:
   virtual ~Backend() = default;
 
-  /// The level of the target that \p asked stands for, such as "native"; an error that names the flag if there is none.
-  /// \p asked by default: one of the target's names.
+  /// Returns the level that \p asked, such as "native", stands for, or an error that names the flag if there is none.
+  /// By default, \p asked must be one of the target's levels, and is returned.
   virtual absl::StatusOr<std::string> resolveLevel(const targets::Target &target, llvm::StringRef asked) const;
 
   virtual std::unique_ptr<KernelCodegen> createCodegen(CodegenOptions options) const = 0;
@@ -48,8 +48,8 @@ public:
 
 const Backend &backendOf(const targets::Target &target);
 
-/// The options for code of the target at its initial level, unresolved where there is none: then code generation says
-/// why.
+/// Returns options for the target's initial level. If that cannot be resolved, it stays as it is, and code generation
+/// reports the error.
 CodegenOptions defaultCodegen(const targets::Target &target);
 
 } // namespace bowline

@@ -13,8 +13,8 @@
 
 namespace bowline::codegen {
 
-/// Replaces operations in `block` by their decompositions: elementwise operations, reductions and movements of
-/// elements.
+/// Replaces the operations in `block` that have decompositions, those of layers, by elementwise operations, reductions
+/// and operations that move elements.
 void decomposeLayers(mlir::Block &block);
 
 } // namespace bowline::codegen

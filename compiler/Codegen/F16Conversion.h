@@ -13,10 +13,10 @@
 
 namespace bowline::codegen {
 
-/// The f32 of an f16 or of a vector of them, in integers: LLVM would call a library for each. Exact.
+/// Converts f16 values, or a vector of them, to f32 with integer operations, because LLVM would call a library. Exact.
 mlir::Value widenF16(mlir::ImplicitLocOpBuilder &b, mlir::Value half);
 
-/// The reverse: to nearest even; infinity from 65520 on; a NaN stays one.
+/// Converts f32 to f16: rounds to nearest even, gives infinity from 65520 on, and keeps NaN.
 mlir::Value roundToF16(mlir::ImplicitLocOpBuilder &b, mlir::Value value);
 
 } // namespace bowline::codegen

@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-/// Replaces the body of every generated plan.kernel by a symbol of one plan.image, and records which of its arguments
-/// may be computed in place. Without code, `options.hasCode`, the image says so and is empty.
+/// Replaces the body of every generated plan.kernel by a symbol in one plan.image, and records which arguments may be
+/// computed in place. If `options.hasCode` is false, the image is marked and empty.
 std::unique_ptr<mlir::Pass> createGenerateKernelsPass(const Backend &backend, CodegenOptions options);
 
-/// Verifies that phase `codegen` left the plan dialect alone: bodies of kernels are code now.
+/// Verifies that after phase `codegen` only the plan dialect remains: bodies of kernels have become code.
 llvm::LogicalResult verifyCodegen(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 //
-// One file per kernel, named by the hash of everything that decides its contents. Files appear complete or not at all,
-// carry a checksum over all of their bytes, and are ignored and replaced when it is wrong: any number of compilers may
-// use and clear one folder at the same time. A hit is byte for byte the result of code generation.
+// Stores each kernel in a file named by the hash of everything that determines its code. Files appear complete or not
+// at all, and carry a checksum; a file with a wrong one is ignored and replaced. So any number of compilers may use and
+// clear one folder at the same time. A hit has exactly the bytes that code generation would produce.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@
 
 namespace bowline {
 
-/// A compiled kernel without its name.
+/// A compiled kernel, which has no name yet.
 struct CachedKernel {
   int64_t parallelExtent = 0;
   llvm::SmallVector<std::pair<int, int>> inPlace;
@@ -41,28 +41,28 @@ class KernelCache {
 public:
   static constexpr uint64_t kDefaultLimit = uint64_t{256} << 20;
 
-  /// Makes the folder if it is missing. Fails where it cannot be made or written, or where the build of this program is
-  /// not known, on which entries depend.
+  /// Creates the folder if it is missing. Fails where it cannot be created or written, or where the build of this
+  /// program, on which the keys depend, is unknown.
   static absl::StatusOr<std::unique_ptr<KernelCache>> open(const std::string &directory,
                                                            uint64_t limitBytes = kDefaultLimit);
 
-  /// The name of the entry for a kernel with this IR and target, under this build of the code generator.
+  /// Returns the key of the entry for a kernel with this IR, target and build of the code generator.
   Sha256Digest keyOf(llvm::StringRef ir, llvm::StringRef target) const;
 
-  /// The entry, which is then the one used last; none if there is none or its file is damaged.
+  /// Returns the entry and marks it as used last; nothing if it does not exist or its file is damaged.
   std::optional<CachedKernel> find(const Sha256Digest &key);
 
-  /// Stores the entry. After an error, which `problem` returns, later calls store nothing.
+  /// Stores the entry. After the first error, which `problem` returns, later calls do nothing.
   void store(const Sha256Digest &key, const CachedKernel &kernel);
 
-  /// Removes the entries used longest ago while all together are larger than the limit. Does nothing unless this cache
-  /// stored an entry.
+  /// If the entries exceed the size limit together, removes the least recently used ones. Does nothing unless this
+  /// cache stored an entry.
   void trim();
 
   const std::string &directory() const { return folder; }
   int64_t hits() const { return hitCount; }
   int64_t misses() const { return missCount; }
-  /// Why nothing was stored any more; ok while all is well.
+  /// The first error of store, after which nothing is stored; OK if there was none.
   const absl::Status &problem() const { return firstProblem; }
 
 private:
@@ -78,7 +78,7 @@ private:
   absl::Status firstProblem;
 };
 
-/// The build IDs of this program and of the LLVM and MLIR libraries that it runs with. Empty if one of them has none.
+/// Returns the build IDs of this program and of its LLVM and MLIR libraries. Empty if one of them has none.
 std::string codeGeneratorBuild();
 
 } // namespace bowline

@@ -14,8 +14,8 @@
 
 namespace bowline::codegen {
 
-/// Registers the dialects of which code generation builds operations, and their translation to LLVM IR. A context that
-/// holds kernels needs them.
+/// Registers the dialects that code generation emits, and their translation to LLVM IR.
+/// Contexts of kernels need both.
 void registerCodegenDialects(mlir::DialectRegistry &registry);
 
 /// Converts the scf, vector, arith and math operations of `module` to the LLVM dialect.

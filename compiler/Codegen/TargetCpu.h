@@ -16,28 +16,28 @@
 
 namespace bowline::codegen {
 
-/// A set of instructions: a level of the x86-64 psABI, and the extensions beyond it.
+/// An instruction set of a CPU: a level of the x86-64 psABI, and extensions beyond it.
 struct TargetCpu {
-  /// The name that a plan records: the level, then "+feature" for each feature. "+amx" changes no generated code:
-  /// kernels of the registry get workspace to use it, and do without where it is not.
+  /// The name in plans: the level, then "+feature" for each feature. "+amx" does not change generated code; it gives
+  /// registered kernels workspace for AMX, and they also run without AMX.
   std::string name;
   /// "x86-64-v2", "x86-64-v3" or "x86-64-v4".
   std::string level;
   /// The width of the vector registers in bits.
   int vectorBits = 0;
-  /// Whether the processor has AVX512-BF16: f32 is rounded to bf16 by one instruction, which takes subnormal numbers
-  /// for zero.
+  /// Whether the CPU has AVX512-BF16, whose instruction rounds f32 to bf16 and
+  /// treats subnormal numbers as zero.
   bool hasBf16 = false;
 
-  /// Whether it has instructions that convert between f16 and f32 (F16C).
+  /// Returns whether the CPU has instructions that convert between f16 and f32 (F16C).
   bool hasF16() const { return level != "x86-64-v2"; }
 
-  /// Features beyond the level, as LLVM writes them.
+  /// Returns the features beyond the level, in LLVM's syntax.
   llvm::StringRef features() const { return hasBf16 ? "+avx512bf16" : ""; }
 };
 
-/// The processor called `name`, where "native" is that of this machine, up to CpuLimit(). kInvalidArgument where no
-/// level has the name, or that limit is none.
+/// Returns the CPU called `name`; "native" is that of this machine, limited by CpuLimit(). Returns kInvalidArgument if
+/// no level has the name, or if the limit is invalid.
 absl::StatusOr<TargetCpu> targetCpu(llvm::StringRef name);
 
 } // namespace bowline::codegen

@@ -17,12 +17,12 @@ class ModuleOp;
 
 namespace bowline {
 
-/// Compiles `options.model`. Returns kInvalidArgument for wrong options, models or IR, kNotFound for missing files;
-/// messages carry the place in the model.
+/// Compiles `options.model`. Returns kInvalidArgument for wrong options, models or IR, and kNotFound for missing files.
+/// Messages name the place in the model.
 absl::StatusOr<CompileResult> compileModel(const CompileOptions &options);
 
-/// Compiles a module in memory, which is the IR after phase `options.from` and becomes the IR after `options.to`;
-/// `options.model` is not looked at. The module's context must have all of Bowline's dialects loaded.
+/// Compiles a module in memory, ignoring `options.model`. The module must be the IR after phase `options.from`; it
+/// becomes the IR after `options.to`. All of Bowline's dialects must be loaded in its context.
 absl::StatusOr<CompileResult> compileModule(mlir::ModuleOp module, const CompileOptions &options);
 
 } // namespace bowline

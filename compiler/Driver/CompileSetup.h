@@ -18,44 +18,44 @@
 
 namespace bowline {
 
-/// The steps of compileModule before it runs a phase.
+/// The parts of compileModule that come before its phases.
 
-/// The target that a plan is compiled for, with the options of its code and its threads.
+/// The target of a plan, its code generation options, and its threads.
 struct ChosenTarget {
   const targets::Target *target = nullptr;
   CodegenOptions codegen;
-  int64_t threads = 0; ///< per rank, of a program that says it; otherwise 0
+  int64_t threads = 0; ///< per rank, if the IR states it; otherwise 0
 };
 
-/// `options.target` and its level, which are those of \p module if it has them from phases before. Null: it has none
-/// yet.
+/// Returns the target and the level of `options`. If \p module has them from earlier phases, returns those. \p module
+/// may be null.
 absl::StatusOr<ChosenTarget> chooseTarget(const CompileOptions &options, mlir::ModuleOp module = nullptr);
 
 PipelineOptions makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen);
 
-/// kInvalidArgument for options that no model can be compiled with; \p isIr: the model is a program of phases before,
-/// which has its own sizes.
+/// Returns kInvalidArgument for options that suit no model. \p isIr: the model is IR after some
+/// phase, which states its own sizes.
 absl::Status checkOptions(const CompileOptions &options, bool isIr);
 
-/// kInvalidArgument for a size of serving that no plan has.
+/// Returns kInvalidArgument for sizes of serving outside their ranges.
 absl::Status checkServeOptions(const CompileOptions &options);
 
-/// The formats of a GGUF file's tensors that are in blocks of bits, by their keys.
+/// Returns the block formats of a GGUF file's quantised tensors, by key.
 absl::StatusOr<std::map<std::string, ElementType>> storedBlocksOf(const std::string &path);
 
-/// The sizes that a plan for serving has room for. Adds a remark where that is less than \p options ask for.
+/// Returns the sizes of a plan for serving. Adds a remark where the cache is smaller than \p options ask for.
 hf::ServeSizes serveSizesOf(const CompileOptions &options, const hf::ModelConfig &config,
                             std::vector<std::string> &remarks);
 
-/// compileModel of a plan for serving whose cache takes the rest of `options.memoryLimit`, at most that of as many
-/// contexts as sequences of a step, and at least one. Where that is above the limit, the plan is returned all the same.
+/// Compiles a plan for serving whose cache fills `options.memoryLimit`, with between one full context and one for each
+/// sequence of a step. If even the smallest cache exceeds the limit, returns that plan without an error.
 absl::StatusOr<CompileResult> compileServeWithinMemory(const CompileOptions &options);
 
-/// The bytes of a rank's arena of a plan with these options, which is compiled without code. Nothing where they are
-/// refused.
+/// Returns the arena size in bytes of the plan with these options, which it compiles without code; nothing if the
+/// options are refused.
 std::optional<uint64_t> arenaBytesWith(CompileOptions options);
 
-/// Writes into the module the facts that phases after the input may ask it for.
+/// Writes attributes about the target into the module, from which passes after the input phase read them.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);
 
 } // namespace bowline

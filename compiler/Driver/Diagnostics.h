@@ -17,16 +17,16 @@
 
 namespace bowline {
 
-/// Collects the diagnostics that a context reports while it lives.
+/// Collects the diagnostics of a context during its own lifetime.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
 
-  /// All errors and their notes, "place: message" a line: kUnavailable if one is a fault of the machine (Fault.h), else
-  /// kInvalidArgument.
+  /// Returns all errors with their notes, each on a line "place: message". The code is kUnavailable if one of them is a
+  /// fault of the machine (Fault.h), else kInvalidArgument.
   absl::Status status() const;
 
-  /// Remarks, and warnings with "warning: " in front, so far.
+  /// Returns the remarks so far, and the warnings with "warning: " in front, and forgets them.
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
 
 private:

@@ -18,29 +18,29 @@
 
 namespace bowline {
 
-/// When a flag of `bowline-compile` takes effect.
+/// The conditions under which a flag of `bowline-compile` takes effect.
 struct FlagUse {
   llvm::StringRef flag;            ///< with its dashes
-  std::optional<CompileMode> mode; ///< the value that `--mode` must have; nothing: any
-  /// The last phase that reads the flag, so that it is too late with `--compile-from` this phase or a later one; Input:
-  /// the import of a directory reads it, which a .mlir file is past. Nothing: it is never too late.
+  std::optional<CompileMode> mode; ///< the required value of `--mode`; absent: any
+  /// The last phase that reads the flag: it has no effect with `--compile-from` this phase or a later one. Phase::Input
+  /// means that only the import of a directory reads it, not of a .mlir file. Absent: no phase is too late for it.
   std::optional<Phase> lastRead;
-  bool isAboutPlan = false; ///< whether the flag is about the plan file, which has to be written then
+  bool isAboutPlan = false; ///< it concerns the plan file, which the compilation must write then
 };
 
-/// All flags that do not always take effect. Flags may repeat values that a program states itself, `--target` with its
-/// level and `--threads`: compileModule refuses other values.
+/// Returns all flags that have an effect only in some compilations. `--target`, its level and `--threads` are not among
+/// them: a flag may repeat the value in the IR, and compileModule refuses other values.
 llvm::ArrayRef<FlagUse> flagUses();
 
-/// The last phase that reads a line of a strategy, by its first word: that of the flag that says the same, or for a
-/// line that no flag says one of its own. Nothing: there is no such line.
+/// Returns the last phase that reads a line of a strategy, given the line's first word: that of the equivalent flag, if
+/// there is one. Returns nothing for an unknown word.
 std::optional<Phase> lastReadOfLine(llvm::StringRef line);
 
-/// kInvalidArgument with the name of the first flag that \p isGiven and that would have no effect on a compilation with
-/// \p options: after its last phase, in its mode, before the plan, or beside other flags.
+/// Returns kInvalidArgument naming the first flag that \p isGiven and would have no effect on a compilation with
+/// \p options, because of its phases, its mode, the missing plan, or other flags.
 absl::Status checkFlagUses(const CompileOptions &options, llvm::function_ref<bool(llvm::StringRef flag)> isGiven);
 
-/// kInvalidArgument where the last phase that reads the flag is over when a compilation with \p options begins.
+/// Returns kInvalidArgument if a compilation with \p options starts after the last phase that reads \p flag.
 absl::Status checkFlagPhase(const CompileOptions &options, llvm::StringRef flag);
 
 } // namespace bowline

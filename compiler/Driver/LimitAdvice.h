@@ -13,13 +13,13 @@
 
 namespace bowline {
 
-/// The end of a message that \p result, the plan of \p options, is larger than `options.memoryLimit`: "; use ..." or ";
-/// parameters ... take ...". Of training, choices are compiled before they are named, each without code. Empty where
-/// nothing is known that helps.
+/// \p result is a plan that exceeds `options.memoryLimit`. Returns the end of a message about it, "; use ..." or
+/// "; parameters ... take ...". For training it tries each choice by compiling it without code before it names it.
+/// Returns an empty text if it knows no remedy.
 std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result);
 
-/// "1.1 MiB, more than --memory-limit 1MiB", and by how many bytes where both round to the same text. \p limit is the
-/// user's text.
+/// Returns "1.1 MiB, more than --memory-limit 1MiB", with exact bytes where both sizes are formatted alike. \p limit is
+/// the user's text.
 std::string describeExcess(uint64_t bytes, uint64_t limitBytes, const std::string &limit);
 
 } // namespace bowline

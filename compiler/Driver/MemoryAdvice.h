@@ -16,14 +16,14 @@
 
 namespace bowline {
 
-/// How long a gather ahead of its use and the product that it runs beside take: those of a matrix of an MLP.
+/// Seconds of a weight's prefetching gather, and of the product that hides it, for a matrix of an MLP.
 struct PrefetchSeconds {
   double gather = 0, product = 0;
 };
 
-/// A sentence for each choice that saves less than a fiftieth of the memory of the rank that needs the most, for those
-/// that need more than the default does, and one if the plan's arena of \p arenaBytes is not within a tenth of the
-/// formulas. All of it follows from formulas, and nothing is compiled for it.
+/// Returns a sentence for each choice that saves less than 2 % of the memory of the largest rank, for each one that
+/// needs more memory than the default, and one if \p arenaBytes differs from the formulas by more than 10 %. Uses only
+/// the formulas and compiles nothing.
 std::vector<std::string> adviseOnMemory(const MemoryInputs &inputs, uint64_t arenaBytes,
                                         const PrefetchSeconds &prefetch);
 

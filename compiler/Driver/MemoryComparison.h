@@ -18,14 +18,14 @@
 
 namespace bowline {
 
-/// The formulas of docs/memory.md beside a plan.
+/// The predictions of docs/memory.md, compared with a plan.
 struct MemoryComparison {
-  std::string table;              ///< rows of formulas and of the plan, for the role that needs the most
-  std::vector<std::string> notes; ///< sentences about choices that do not pay
+  std::string table;              ///< rows with predicted and planned bytes of the role that needs the most
+  std::vector<std::string> notes; ///< sentences about choices that save little or nothing
 };
 
-/// Compares a plan for training with the formulas for \p inputs; \p links are those of the compilation. Ranks have the
-/// layers that the plan gives them. Writes the plan for that, which fills in its hashes and versions; errors are those
+/// Compares a training plan with the formulas for \p inputs, dividing layers among ranks as the plan does. \p links are
+/// those of the compilation. Writes the plan with WritePlan, which fills in its hashes and versions. Returns the errors
 /// of WritePlan and costModelOf.
 absl::StatusOr<MemoryComparison> compareWithFormulas(fbs::PlanT &plan, MemoryInputs inputs,
                                                      const std::vector<std::string> &links);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 //
-// The formulas of docs/memory.md, which names their sources. test/Execution/memory_formula.py has the same ones, and a
-// test holds both equal. Nothing here looks at a plan.
+// Implements the formulas of docs/memory.md, which names their sources. test/Execution/memory_formula.py implements
+// them too, and a test compares both. No code here reads a plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,99 +23,99 @@
 
 namespace bowline {
 
-/// The sizes of a model whose layers are those of Llama: SwiGLU, norms without means, keys that several heads may
-/// share, a head that is not the embedding.
+/// The sizes of a model with the layers of Llama: SwiGLU, norms without means, keys shared by groups of heads, and a
+/// head that is separate from the embedding.
 struct LayeredShape {
   int64_t hidden = 0;     ///< h
-  int64_t inner = 0;      ///< f, of the MLP
-  int64_t queries = 0;    ///< elements of a token's queries, h for most models
-  int64_t keys = 0;       ///< k, elements of a token's keys, and of its values
+  int64_t inner = 0;      ///< f, inner size of the MLP
+  int64_t queries = 0;    ///< elements of one token's queries; h for most models
+  int64_t keys = 0;       ///< k, elements of one token's keys, and also of its values
   int64_t vocabulary = 0; ///< v
-  int64_t layers = 0;     ///< of the whole model
+  int64_t layers = 0;     ///< layers of the whole model
 
-  /// Parameters of the embedding; the head has as many.
+  /// Elements of the embedding, and also of the head.
   int64_t table() const { return vocabulary * hidden; }
-  /// Parameters of one layer's matrices.
+  /// Elements of all matrices of one layer.
   int64_t matrices() const { return 2 * hidden * (queries + keys) + 3 * hidden * inner; }
 };
 
-/// The part of the model on a rank along the axis of the pipeline.
+/// The part of the model that a rank holds, given its coordinate along the pipeline axis.
 struct RankPart {
   int64_t layers = 0;
   bool hasEmbedding = false, hasHead = false;
 };
 
-/// The values that the backward pass computes again.
+/// How many values the backward pass recomputes.
 enum class RecomputeLevel { None, Selective, Full };
 
-/// The choices that decide, with the shape, how many bytes a rank needs.
+/// The choices that, with the shape, determine the memory of a rank.
 struct MemoryStrategy {
   int64_t tensor = 1;    ///< T, ranks along the axis of tensor parallelism
-  int64_t stages = 1;    ///< p, ranks along the axis of the pipeline
-  int64_t zeroRanks = 1; ///< n, ranks that ZeRO divides among
+  int64_t stages = 1;    ///< p, ranks along the pipeline axis
+  int64_t zeroRanks = 1; ///< n, ranks among which ZeRO divides states
   ScheduleChoice schedule = {};
-  int64_t microbatches = 1; ///< m
+  int64_t microbatches = 1; ///< m, microbatches of a step
   bool isSequenceParallel = false;
-  int64_t zero = 0; ///< level
+  int64_t zero = 0; ///< level of ZeRO, 0 to 3
   int64_t prefetch = 1;
   RecomputeLevel recompute = RecomputeLevel::None;
   bool isBf16 = false;
-  int64_t tokens = 0;               ///< t, of a microbatch on one rank
-  std::vector<RankPart> parts = {}; ///< of each rank along the pipeline; empty: layers are divided evenly
+  int64_t tokens = 0;               ///< t, tokens of one microbatch on one rank
+  std::vector<RankPart> parts = {}; ///< for each rank along the pipeline; empty: layers are divided evenly
 
-  /// V, chunks of a rank. Where there are no stages, 1.
+  /// V, the number of chunks per rank; 1 without a pipeline.
   int64_t chunks() const { return stages > 1 ? schedule.chunks : 1; }
-  /// w, bytes of an element that products compute with.
+  /// w, bytes per element of the operands of products.
   int64_t width() const { return isBf16 ? 2 : 4; }
 };
 
-/// The parameters of the formulas for one compilation.
+/// The inputs of the formulas for one compilation.
 struct MemoryInputs {
   LayeredShape shape;
   MemoryStrategy strategy;
-  std::string zeroAxis; ///< empty where ZeRO divides nothing
+  std::string zeroAxis; ///< mesh axis along which ZeRO divides; empty if none
 };
 
-/// Whether docs/memory.md has a formula for the number of microbatches that a schedule keeps.
+/// Returns whether docs/memory.md has a formula for the microbatches in flight with this schedule.
 bool hasFormula(ScheduleKind kind);
 
-/// The bytes that a rank needs at one time, by their contents.
+/// The bytes that a rank needs at one moment, by content.
 struct MemoryRows {
   int64_t weightsAndMoments = 0;
-  int64_t gradients = 0;              ///< kept until the update
-  int64_t activations = 0;            ///< kept for the backward pass
-  int64_t recomputed = 0;             ///< values of layers that are computed again
-  int64_t copies = 0;                 ///< in bf16, from the forward pass to the backward pass
-  int64_t gathered = 0;               ///< matrices, with ZeRO 3
-  int64_t logits = 0;                 ///< and their gradients
-  int64_t gradientsOfActivations = 0; ///< of one layer
-  int64_t passingGradients = 0;       ///< of parameters: the one that is computed, and those that wait
+  int64_t gradients = 0;              ///< gradients kept until the update
+  int64_t activations = 0;            ///< activations kept for the backward pass
+  int64_t recomputed = 0;             ///< activations that the backward pass has recomputed
+  int64_t copies = 0;                 ///< bf16 copies of weights, kept from the forward to the backward pass
+  int64_t gathered = 0;               ///< matrices gathered with ZeRO 3
+  int64_t logits = 0;                 ///< logits and their gradients
+  int64_t gradientsOfActivations = 0; ///< gradients of activations of one layer
+  int64_t passingGradients = 0;       ///< gradients of parameters: the current one, and those that wait for a reduction
 
   int64_t sum() const;
 };
 
-/// The formulas of one rank along the axis of the pipeline.
+/// The formulas for the rank at one coordinate along the pipeline axis.
 class RankFormula {
 public:
-  /// \p rank is less than the strategy's stages. Its schedule has a formula.
+  /// \p rank is that coordinate, below strategy.stages. The strategy's schedule must have a formula (hasFormula).
   RankFormula(const LayeredShape &shape, const MemoryStrategy &strategy, int64_t rank);
 
-  /// P: parameters before ZeRO divides them.
+  /// P: elements of the rank's parameters before ZeRO divides them.
   int64_t parameters() const;
-  /// Parameters of which products read copies in bf16.
+  /// Elements of parameters of which products read bf16 copies.
   int64_t rounded() const;
 
   int64_t weightsAndMoments() const;
   int64_t copies() const;
-  /// All of the rank's, as they are kept until the update.
+  /// Bytes of all gradients of the rank, in the form kept until the update.
   int64_t gradients() const;
-  /// Pairs of a chunk and a microbatch whose activations are kept at one time, at most.
+  /// The most pairs of chunk and microbatch whose activations are live at one time.
   int64_t inFlight() const;
 
-  /// The bytes that are needed where the last backward pass begins, and where it ends.
+  /// The bytes needed when the last backward pass begins, and when it ends.
   MemoryRows atBegin() const;
   MemoryRows atEnd() const;
-  /// The larger of both.
+  /// The one of these two with the larger sum.
   MemoryRows atPeak() const;
   bool isPeakAtBegin() const { return atBegin().sum() >= atEnd().sum(); }
 
@@ -126,23 +126,23 @@ private:
 
   double layerActivations(RecomputeLevel recompute) const;
   Activations activations() const;
-  /// The rows of a layer in the backward pass; \p largest is the largest gradient that waits to be scattered.
+  /// The rows while the backward pass runs one layer; \p largest is the largest gradient that waits to be scattered.
   MemoryRows layerRows(int64_t largest) const;
-  /// The rows of the loss, which are none where there is no head.
+  /// The rows while the loss is computed; zeros on a rank without the head.
   MemoryRows lossRows() const;
 
   const LayeredShape &shape;
   const MemoryStrategy &strategy;
   int64_t rank;
   RankPart part;
-  int64_t stream;         ///< s
+  int64_t stream;         ///< s, elements of the residual stream of one microbatch
   int64_t table;          ///< elements of the embedding or the head
-  int64_t largestOfLayer; ///< elements of a matrix of the MLP
+  int64_t largestOfLayer; ///< elements of one matrix of the MLP
 };
 
-/// The number of the rank that needs the most; of equal ones the first.
+/// Returns the coordinate along the pipeline of the rank that needs the most memory, the first of equal ones.
 int64_t largestRank(const LayeredShape &shape, const MemoryStrategy &strategy);
-/// Bytes of that rank.
+/// Returns the bytes that this rank needs at its peak.
 int64_t predictedBytes(const LayeredShape &shape, const MemoryStrategy &strategy);
 
 } // namespace bowline

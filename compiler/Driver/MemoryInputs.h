@@ -18,8 +18,8 @@ namespace bowline {
 
 struct CompileOptions;
 
-/// \p recompute is the strategy's choice. kUnimplemented where the page has no formula for the model or for a choice;
-/// the message says for which, as the end of a sentence.
+/// Returns the inputs of the formulas; \p recompute is the strategy's choice. Returns kUnimplemented where
+/// docs/memory.md has no formula for the model or for a choice; the message names it as the end of a sentence.
 absl::StatusOr<MemoryInputs> memoryInputsOf(const hf::ModelConfig &config, const Strategy &strategy,
                                             const CompileOptions &options, llvm::StringRef recompute);
 

@@ -15,10 +15,10 @@
 
 namespace bowline {
 
-/// Runs the phases that \p options name on \p module, and makes the plan if they end with it: `result.plan`, and the
-/// remarks of passes. Under a limit of memory, which is one of the whole arena, the backward pass computes as little
-/// again as `recompute auto` needs to stay within it. A plan that is larger all the same is no error here: the caller
-/// that asked for the limit says so.
+/// Runs the phases from `options.from` to `options.to` on \p module. If they end with Phase::Plan, sets
+/// `result.plan` and adds remarks of passes. If `options.memoryLimit` limits the arena and recompute is auto, picks
+/// the least recomputation that meets the limit. A plan that still exceeds the limit is no error here: the caller
+/// reports that.
 absl::Status runWithinMemory(mlir::ModuleOp module, const CompileOptions &options, PipelineOptions pipeline,
                              DiagnosticCollector &diagnostics, CompileResult &result);
 

@@ -18,21 +18,21 @@
 
 namespace bowline {
 
-/// "123.4 MiB".
+/// Formats bytes as "123.4 MiB".
 std::string formatBytes(uint64_t bytes);
 
-/// "2GiB", "512MiB", "64KiB", "1000" (bytes); kInvalidArgument for anything else.
+/// Parses "2GiB", "512MiB", "64KiB" or "1000" (bytes). Returns kInvalidArgument for any other text.
 absl::StatusOr<uint64_t> parseBytes(const std::string &text);
 
-/// The arena by kind of buffer, and the `top` largest buffers with their sources, a line each.
-/// `liveBytes` is CompileResult::liveBytes.
+/// Describes the arena by kind of buffer, then the `top` largest buffers with their sources, one per line. `liveBytes`
+/// is CompileResult::liveBytes.
 std::string describeMemory(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes, size_t top);
 
-/// The bytes of parameters and of states that are saved or loaded with them, of the role that has most of them, on the
-/// device: no sizes of a step make them fewer. Caches of plans that serve are not among them.
+/// Returns the device bytes of parameters and of states that checkpoints have, for the role with the most of them. They
+/// do not depend on the sizes of a step. Caches of serving plans do not count.
 uint64_t bytesOfModel(const fbs::PlanT &plan);
 
-/// Parameters, work per step, kernels and memory of a plan, for people. `unfusedBytes` is CompileResult::unfusedBytes.
+/// Describes a plan for people: parameters, work per step, kernels and memory. `unfusedBytes` as in CompileResult.
 std::string describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
                          const std::vector<std::map<std::string, double>> &unfusedBytes);
 

@@ -21,16 +21,16 @@ class MLIRContext;
 
 namespace bowline {
 
-/// Collects the optimisation remarks of the passes of a context (mlir/IR/Remarks.h) while it lives.
+/// Collects the optimisation remarks of passes (mlir/IR/Remarks.h) from a context during its own lifetime.
 class PassRemarks {
 public:
-  /// \p pattern is a regular expression that "KIND CATEGORY/NAME", such as "passed fusion/GroupFusions", has to contain
-  /// a match of; the empty one takes all. kInvalidArgument where it is none.
+  /// Collects the remarks whose "KIND CATEGORY/NAME", such as "passed fusion/GroupFusions", contains a match of the
+  /// regular expression \p pattern; an empty one matches all. Returns kInvalidArgument for an invalid expression.
   static absl::StatusOr<std::unique_ptr<PassRemarks>> collect(mlir::MLIRContext &context, const std::string &pattern);
 
   ~PassRemarks();
 
-  /// "PLACE: TEXT [KIND CATEGORY/NAME]" of each remark so far, in order and each once: a search compiles again.
+  /// Returns each different remark so far once, in order: "PLACE: TEXT [KIND CATEGORY/NAME]". Searches repeat remarks.
   std::vector<std::string> take() { return std::move(*lines); }
 
 private:

@@ -13,9 +13,9 @@
 
 namespace bowline {
 
-/// Attaches the settings of `options` that decide how training goes on (kRecipeAttachment): those of the optimizer and
-/// of the learning rate that have an effect, and the type that is computed in. A run that is resumed compares them with
-/// those of its checkpoint.
+/// Attaches to the plan the settings that determine how training continues (kRecipeAttachment): the
+/// effective ones of the optimizer and the learning rate, and the computed type. A resumed run compares
+/// them with those of its checkpoint.
 void attachRecipe(mlir::ModuleOp module, const CompileOptions &options);
 
 } // namespace bowline

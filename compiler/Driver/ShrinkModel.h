@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// A model with the sizes of its batch.
+/// A model with the sizes of one training step.
 struct SizedModel {
   hf::ModelConfig config;
   int64_t batch = 1; // sequences of a microbatch
@@ -23,28 +23,28 @@ struct SizedModel {
   int64_t microbatches = 1;
 };
 
-/// The strategy on fewer ranks: axes along which batch and states alone are divided keep 2 of more than 3 ranks, or 3
-/// if their number is odd. With patterns, which may name any axis, it stays as it is.
+/// Returns the strategy on fewer ranks. Axes that divide only batch and states shrink from more than 3 ranks to 2, or
+/// to 3 if their number is odd. A strategy with patterns, which may name any axis, stays unchanged.
 Strategy shrinkStrategy(const Strategy &strategy);
 
-/// A batch of as few sequences as possible that divides among `few` ranks if `batch` divides among `many`, and else
-/// does not.
+/// Returns the smallest batch that is divisible by `few` if `batch` is divisible by
+/// `many`, and not divisible otherwise.
 int64_t shrinkBatch(int64_t batch, int64_t many, int64_t few);
 
-/// Ranks among which the batch is divided.
+/// Returns the number of ranks among which the strategy divides the batch.
 int64_t batchRanksOf(const Strategy &strategy);
 
-/// The smallest sizes with which the model takes the same way through the compiler under that strategy, which stays as
-/// it is. Kept are: the family and everything in its configuration that is no size; whether key heads are shared, and
-/// how they and all heads divide among the ranks of tensor parallelism; whether these divide the feed-forward part, the
-/// vocabulary, the hidden size and, under sequence parallelism, the sequence; whether the batch divides; whether layers
-/// divide among stages, and microbatches among ranks of the pipeline. Lengths that only the family knows follow the
-/// sequence (hf::Architecture::shortened). Layers and microbatches stay as they are where
-/// the strategy counts them: where it lists stages or patterns, or has a table as schedule.
+/// Returns the smallest sizes with which the model takes the same path through the compiler under the same
+/// strategy. It keeps the family, all configuration other than sizes, and whether heads share keys. It keeps
+/// whether key heads and heads divide among ranks of tensor parallelism, and likewise the MLP, vocabulary, hidden
+/// size and, if sequence-parallel, the sequence. It keeps whether the batch, layers and microbatches divide among
+/// their ranks. Lengths in the configuration follow the sequence (hf::Architecture::shortened). Layers and
+/// microbatches keep their numbers where the strategy counts them: where it lists stages or patterns, or has a
+/// table as schedule.
 SizedModel shrinkModel(const SizedModel &model, const Strategy &strategy);
 
-/// Room for a few sequences of at most `context` tokens, in blocks of which these need several: a step of one token, if
-/// there is such a one, and a step of more.
+/// Returns sizes for a few sequences of at most `context` tokens that span several cache blocks. There is a step of one
+/// token, if `sizes` have one, and a larger step.
 hf::ServeSizes shrinkServeSizes(const hf::ServeSizes &sizes, int64_t context);
 
 } // namespace bowline

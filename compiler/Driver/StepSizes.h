@@ -20,47 +20,47 @@
 
 namespace bowline {
 
-/// The sizes of one step of training. A program that is no directory has its own batch and sequence, which are 0 here.
+/// The sizes of one training step. A program from a .mlir file states its own batch and sequence, which are 0 here.
 struct StepSizes {
-  int64_t batch = 0; ///< sequences of all microbatches
+  int64_t batch = 0; ///< sequences, over all microbatches
   int64_t microbatches = 1;
-  int64_t seq = 0; ///< positions of a sequence
+  int64_t seq = 0; ///< positions per sequence
 
   bool operator==(const StepSizes &) const = default;
 };
 
-/// How a message names the flags that it advises to change.
+/// Says whether messages advise to change a flag or a line of the strategy file.
 struct StepFlags {
-  /// The microbatches and the schedule are lines of a file, and not flags.
+  /// True if the file, and not a flag, states the number of microbatches or the schedule.
   bool areMicrobatchesInFile = false, isScheduleInFile = false;
 };
 
-/// The sizes that a strategy allows: one place that knows all conditions, so that sizes that a message advises meet all
-/// of them. Advice was tried before it is given.
+/// The conditions that a strategy sets on the sizes of a step. All conditions are here, so that sizes which a message
+/// advises meet all of them: each advice is checked before it is given.
 class StepSizeRules {
 public:
-  /// \p maxPositions are those of the model, if they are known, and \p source is for messages about them.
+  /// \p maxPositions is the model's limit, if known; \p source says in messages where that limit comes from.
   explicit StepSizeRules(Strategy strategy, std::optional<int64_t> maxPositions = std::nullopt,
                          std::string source = "as config.json says");
 
-  /// Advises sizes alone that \p accepts takes too, as a limit of memory.
+  /// Restricts advice to sizes that \p accepts, such as those within a memory limit.
   void adviseOnly(std::function<bool(const StepSizes &)> accepts) { isAccepted = std::move(accepts); }
 
-  /// OK, or the first condition that fails with any schedule, without advice.
+  /// Returns OK, or the first failing condition that does not depend on the schedule, without advice.
   absl::Status checkBesideSchedule(const StepSizes &sizes) const;
 
-  /// OK, or kInvalidArgument that says which condition fails and which sizes nearby meet all of them: another number of
-  /// microbatches, another batch, or both.
+  /// Returns OK, or kInvalidArgument that names the failing condition and advises sizes nearby that meet all
+  /// conditions: with another number of microbatches, another batch, or both.
   absl::Status check(const StepSizes &sizes, const StepFlags &flags = {}) const;
 
-  /// The same about the length of sequences, which the model limits too, and with sequence parallelism ranks divide.
-  /// \p isStep: the other sizes are those of a step, and the advice is about them as well.
+  /// As check, for the length of sequences: the model limits it, and under sequence parallelism the ranks must divide
+  /// it. \p isStep: the other sizes are those of a step, so that the advice must suit them, too.
   absl::Status checkSequence(const StepSizes &sizes, bool isStep) const;
-  /// The greatest length up to \p seq that the model and the ranks take; 0 where there is none.
+  /// Returns the greatest length up to \p seq that model and ranks allow; 0 if there is none.
   int64_t longestBelow(int64_t seq) const;
 
-  /// The least sizes that the strategy allows, with the same sequence: a model for which these fail is not for the
-  /// strategy, with any batch. Nothing where there are none.
+  /// Returns the smallest sizes with sequences of length \p seq that the strategy allows; nothing if there are none. If
+  /// a model fails even with these, the strategy suits it with no batch.
   std::optional<StepSizes> least(int64_t seq) const;
 
   bool allows(const StepSizes &sizes) const { return check(sizes, {}, /*advises=*/false).ok(); }

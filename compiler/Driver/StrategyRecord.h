@@ -15,16 +15,16 @@
 
 namespace bowline {
 
-/// The attribute of a printed program with the lines of its strategy, as texts: those that the phases before have read.
-/// The attribute is empty where there was no strategy.
+/// An attribute of a printed program: the lines of the strategy that earlier phases have read, as texts. Empty if there
+/// was no strategy.
 inline constexpr llvm::StringLiteral kStrategyRecordAttr = "bowline.strategy";
 
-/// Writes the lines of the strategy of \p module into the attribute.
+/// Writes the lines of the strategy of \p module into that attribute.
 void recordStrategy(mlir::ModuleOp module);
 
-/// Compares the strategy of \p module with the attribute. kInvalidArgument, with the place, where a line is another
-/// one, is new or is gone, and the last phase that reads it (lastReadOfLine) is over when a compilation with \p options
-/// begins. A program that has no attribute, because `--compile-to` did not print it, is not compared.
+/// Compares the strategy of \p module with the attribute. Returns kInvalidArgument, with the place, if a line was
+/// changed, added or removed although a compilation with \p options begins after the last phase that reads it
+/// (lastReadOfLine). Ignores a program without the attribute, which `--compile-to` did not print.
 absl::Status checkStrategyRecord(mlir::ModuleOp module, const CompileOptions &options,
                                  DiagnosticCollector &diagnostics);
 

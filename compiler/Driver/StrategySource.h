@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-/// Gives a module the one `dist.strategy` that all passes read: that of `options.strategyFile`, or its own, completed
-/// by `options.strategy`; none where neither says anything. A schedule that is a table gets the text of its file.
+/// Gives the module the single `dist.strategy` that all passes read: the one in `options.strategyFile`, or its own,
+/// completed by `options.strategy`; none if neither exists. If the schedule is a table, inlines the table's file.
 ///
-/// kInvalidArgument, with the place of the line or the flag, for a strategy that contradicts itself, the flags or
-/// `options.mode`, and for flags and changed lines about phases that the module is behind.
+/// Returns kInvalidArgument, with the place of the line or the flag, for a strategy that contradicts itself, the flags
+/// or `options.mode`, and for flags and changed lines that only phases before the module's read.
 absl::Status addStrategy(mlir::ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics);
 
 } // namespace bowline

@@ -13,11 +13,11 @@
 
 namespace bowline {
 
-/// Compiles a second time and compares the program before and after each step, up to the selection of kernels
-/// (Pipelines/VerifySteps.h): a Hugging Face directory with the sizes of shrinkModel, a .mlir file as it is. Call it
-/// where compileModel has succeeded. Steps that wait for large sizes act on any. Returns a sentence on the comparison.
-/// kAborted names the step and the first tensor that differs; kInvalidArgument says that the program is too large to be
-/// interpreted, or computes NaN.
+/// Call after compileModel succeeded. Compiles again and compares the results of the program before and after each
+/// step, up to the selection of kernels (Pipelines/VerifySteps.h). A Hugging Face model is compiled with the sizes of
+/// shrinkModel, a .mlir file as it is. Steps with a minimum size for tensors then ignore it. Returns a sentence on the
+/// comparison. Returns kAborted, naming the step and the first tensor that differs, if a step changes results, and
+/// kInvalidArgument if the program is too large to be interpreted or computes NaN.
 absl::StatusOr<std::string> verifyModel(const CompileOptions &options);
 
 } // namespace bowline

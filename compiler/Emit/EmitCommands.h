@@ -16,21 +16,21 @@
 
 namespace bowline {
 
-/// The plan's indices of the objects that operations of one role name.
+/// Maps the objects that operations of one role name to their indices in the plan.
 struct RoleNames {
   uint16_t role = 0;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
   llvm::DenseMap<mlir::StringAttr, uint32_t> kernels, programs;
-  /// By kernel: the check of its data before each launch, and the kernel that does it.
+  /// By kernel: the check that must run on its data before each launch, and the index of the check's kernel.
   llvm::DenseMap<mlir::StringAttr, std::pair<const kernels::DataCheck *, uint32_t>> checks;
-  /// The buffer with a word for each launch whose data are checked, and which word.
+  /// The index of the buffer with fault words. `faults` maps each checked launch to its first word there.
   uint32_t faultBuffer = 0;
   llvm::DenseMap<mlir::Operation *, uint64_t> faults;
 
   fbs::Operand operand(mlir::Value buffer) const { return fbs::Operand(buffers.lookup(buffer), 0); }
 };
 
-/// A program of the role whose buffers, kernels and communicators are in the plan already.
+/// Emits a program of the role. The plan must already have its buffers, kernels and communicators.
 std::unique_ptr<fbs::ProgramT> emitProgram(plan::ProgramOp op, const fbs::PlanT &plan, PlanTables &tables,
                                            const RoleNames &names);
 

@@ -17,17 +17,17 @@
 
 namespace bowline {
 
-/// The plan's description of a kernel, without the image that holds its code. Fails with a diagnostic where there is no
-/// code yet, or where plans have no such type.
+/// Returns the plan's description of a kernel, without its image. Fails with a diagnostic where code has not been
+/// generated yet, or where plans cannot express a type.
 llvm::FailureOr<std::unique_ptr<fbs::KernelT>> emitKernel(plan::KernelOp op);
 
-/// How the kernel's data are checked before each launch; null where they need not be.
+/// Returns the check that must run on the kernel's data before each launch; null if none is needed.
 const kernels::DataCheck *dataCheckOf(plan::KernelOp op);
 
-/// How many rows there are for the data of the kernel.
+/// Returns the number of rows against which the check compares the kernel's data.
 int64_t rowsOfCheck(const kernels::DataCheck &check, plan::KernelOp op);
 
-/// The kernel that checks the data of \p kernel.
+/// Returns the check kernel for the data of \p kernel.
 std::unique_ptr<fbs::KernelT> emitDataCheck(const kernels::DataCheck &check, const fbs::KernelT &kernel);
 
 } // namespace bowline

@@ -17,23 +17,23 @@
 
 namespace bowline {
 
-/// Attributes of plan.entry. Runs of it that a session may have begun and not waited for: 2, else 1. Of each port there
-/// is then a second buffer, which the module does not show: it lies behind the arena that was packed.
+/// Attribute of plan.entry: how many runs a session may start before it waits for the first, 1 (the default) or 2. For
+/// 2 the plan has a second buffer for each port, behind the packed arena. The module does not show these.
 inline constexpr llvm::StringLiteral kInFlightAttr = "plan.in_flight";
-/// Pairs (output, input) of ports: the next run has the output's value as its input unless the caller writes that.
+/// Attribute of plan.entry: pairs (output, input) of ports. The output is the next input unless the caller writes that.
 inline constexpr llvm::StringLiteral kFeedsAttr = "plan.feeds";
-/// Attribute of plan.image, of which a module may have several: the least processor that runs it, as `cpu` of the
-/// target. Those to prefer come first.
+/// Attribute of plan.image: the least processor that runs the code, in the form of the target's `cpu`. A module may
+/// have several images; loaders prefer the first that runs.
 inline constexpr llvm::StringLiteral kCodeTargetAttr = "plan.code_target";
 
-/// The plan of a module in the plan dialect whose buffers have offsets. WritePlan adds hashes and versions, and the
-/// loader decides whether certificates prove anything. Modules in the module are roles (passes/Analysis/Roles.h); equal
-/// kernels and images of several roles are stored once, and a role without a name is not in the plan's table. Fails
-/// with a diagnostic where a part is missing: a role, a target, an offset, generated code.
+/// Returns the plan of a module in the plan dialect whose buffers have offsets. WritePlan adds hashes and versions, and
+/// the loader checks the certificates. Nested modules are roles (passes/Analysis/Roles.h). Equal kernels and images of
+/// several roles are stored once. A role without a name gets no row in the plan's table. Fails with a diagnostic where
+/// a role, a target, an offset or generated code is missing.
 llvm::FailureOr<std::unique_ptr<fbs::PlanT>> emitPlan(mlir::ModuleOp module);
 
-/// The module of a verified plan: emitPlan of the result gives an equal plan, less images without kernels and in the
-/// order of roles. Fails with a diagnostic if the dialect cannot express the plan.
+/// Returns the module of a verified plan. emitPlan of it gives an equal plan, without images that have no kernels and
+/// in the order of roles. Fails with a diagnostic if the dialect cannot express the plan.
 mlir::OwningOpRef<mlir::ModuleOp> importPlan(mlir::MLIRContext *context, const fbs::PlanT &plan);
 
 } // namespace bowline

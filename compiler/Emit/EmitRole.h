@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Adds the contents of \p module to \p plan: arenas, buffers, kernels with their code, programs, states, constants and
-/// entries. Returns the bytes of its arena in space Device. Fails with a diagnostic where something is missing.
+/// Adds the contents of \p module to \p plan: arenas, buffers, kernels and code, programs, states, constants and
+/// entries. Returns the bytes of the role's arena in space Device. Fails with a diagnostic where a part is missing.
 llvm::FailureOr<uint64_t> emitRole(mlir::ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables);
 
 } // namespace bowline

@@ -19,23 +19,23 @@
 
 namespace bowline {
 
-/// State that the importers of a role's parts share. They insert operations at the insertion point of \p builder.
+/// State shared by the importers of a role's parts. They insert operations at the insertion point of \p builder.
 struct RoleScope {
   RoleScope(const fbs::PlanT &plan, mlir::OpBuilder &builder, uint32_t role);
 
   mlir::Location locationOf(uint32_t source) const;
   mlir::RankedTensorType tensorType(fbs::DType dtype, const std::vector<int64_t> &shape) const;
   mlir::ArrayAttr axisNames(const std::vector<uint8_t> &axes) const;
-  /// Whether the kernel checks data before a launch: the dialect does not show commands that launch it.
+  /// Returns whether the kernel checks data before other launches. The dialect does not show launches of such kernels.
   bool isCheck(uint32_t kernel) const;
 
   const fbs::PlanT &plan;
   mlir::OpBuilder &builder;
   const uint32_t role;
-  // By index in the plan, where they are of the role.
-  /// The buffer of that index. Fails with a diagnostic at \p loc where the dialect has none: it leaves out second
-  /// buffers of ports and buffers of faults, which come back when the plan is written, so that nothing else may name
-  /// them.
+  // Index: index in the plan; null for objects of other roles.
+  /// Returns the buffer of that index. Fails with a diagnostic at \p loc for buffers that the dialect does not show:
+  /// second buffers of ports, and buffers of fault words. emitPlan creates these again, so that no other command
+  /// may use them.
   llvm::FailureOr<mlir::Value> findBuffer(mlir::Location loc, uint32_t index) const;
 
   std::vector<mlir::Value> buffers;
@@ -43,15 +43,15 @@ struct RoleScope {
   std::vector<std::string> kernelSymbols;
 };
 
-/// Fills \p module with the parts of the role, \p arenaBytes in space Device among them. Fails with a diagnostic where
-/// the dialect cannot express the plan, as the two below.
+/// Fills \p module with the parts of the role; its arena in space Device has \p arenaBytes bytes. This function and the
+/// two below fail with a diagnostic where the dialect cannot express the plan.
 llvm::LogicalResult importRole(const fbs::PlanT &plan, mlir::OpBuilder &builder, uint32_t role, mlir::ModuleOp module,
                                uint64_t arenaBytes);
 
-/// The kernels that the role launches, and the image with their code.
+/// Imports the kernels that the role launches, and the images with their code.
 llvm::LogicalResult importKernels(RoleScope &scope);
 
-/// A program of the role, whose buffers, kernels and communicators are there.
+/// Imports a program of the role, whose buffers, kernels and communicators must have been imported.
 llvm::LogicalResult importProgram(RoleScope &scope, const fbs::ProgramT &program);
 
 } // namespace bowline

@@ -20,30 +20,30 @@
 
 namespace bowline {
 
-/// The tables of a plan whose rows several roles may name: each row is stored once. All indices are those of the file.
+/// The tables of a plan that all roles share, without equal rows. All indices are indices into the plan's tables.
 class PlanTables {
 public:
-  /// \p plan outlives the tables. Its first source stands for everything without provenance.
+  /// \p plan must outlive the tables. The first source stands for all objects without provenance.
   explicit PlanTables(fbs::PlanT &plan);
 
-  /// The axes of all ranks. Called at most once.
+  /// Adds the mesh axes. Call at most once.
   void addMesh(dist::MeshOp mesh);
-  /// None where the mesh has no such axis.
+  /// Returns nothing if the mesh has no axis of this name.
   std::optional<uint8_t> findAxis(mlir::StringAttr name) const;
   /// Fails with a diagnostic at \p op where the mesh lacks one of \p names.
   llvm::LogicalResult findAxes(mlir::Operation *op, mlir::ArrayAttr names, std::vector<uint8_t> &axes) const;
 
-  /// A communicator is that of all who name it.
+  /// Adds a communicator. Operations that use the same name, in any role, share it.
   llvm::LogicalResult addCommunicator(plan::CommunicatorOp op);
   uint32_t communicator(mlir::StringAttr name) const { return communicators.lookup(name); }
 
-  /// Where a command or buffer comes from, and which pass made it, for which reason.
+  /// Returns the index of a source: the origin of a command or buffer, the pass that created it, and its reason.
   uint32_t source(const std::string &location, llvm::StringRef pass, llvm::StringRef reason = "");
   uint32_t source(mlir::Operation *op, llvm::StringRef pass);
 
-  /// A new row, or that of an equal kernel of an earlier role, whose kernels are those before \p firstOfRole.
+  /// Returns the index of an equal kernel of an earlier role (all below \p firstOfRole), or else adds a row.
   uint32_t addKernel(std::unique_ptr<fbs::KernelT> kernel, uint32_t firstOfRole);
-  /// A new row, or that of equal code: stages of equal layers have it.
+  /// Returns the index of equal code, which stages with equal layers have, or else adds a row.
   uint32_t addImage(std::unique_ptr<fbs::ImageT> image);
 
 private:
@@ -51,7 +51,7 @@ private:
   llvm::DenseMap<mlir::StringAttr, uint8_t> axes;
   llvm::DenseMap<mlir::StringAttr, uint32_t> communicators;
   std::map<std::array<std::string, 3>, uint32_t> sources; ///< by location, pass and reason
-  std::map<std::string, uint32_t> kernels;                ///< packed, the first of equal ones
+  std::map<std::string, uint32_t> kernels;                ///< by serialized kernel: the first of equal ones
 };
 
 } // namespace bowline

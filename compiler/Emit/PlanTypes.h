@@ -18,12 +18,12 @@
 
 namespace bowline {
 
-/// The plan file's element type; none where it has no such type.
+/// Returns the plan's element type; nothing if plans have no such type.
 std::optional<fbs::DType> toDType(mlir::Type elementType);
-/// The MLIR type of a type in a plan that the semantic verifier accepted.
+/// Returns the MLIR type for a type in a plan that passed VerifyPlan.
 mlir::Type fromDType(mlir::MLIRContext *context, fbs::DType dtype);
 
-/// A location as a person reads it: "gradient of model.layers.0.mlp.gate_proj", "model.mlir:3:7"; empty if unknown.
+/// Formats a location for people: "gradient of model.layers.0.mlp.gate_proj", "model.mlir:3:7"; empty if unknown.
 std::string describeLocation(mlir::Location location);
 
 } // namespace bowline

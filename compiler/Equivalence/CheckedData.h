@@ -15,20 +15,20 @@
 
 namespace bowline {
 
-/// Bounds that direct readers of a tensor of integers set: kernels with data that can be wrong
-/// (kernels/registry/data_check.h), and operations that such kernels compute. Operations that compute other numbers
+/// Bounds that the direct readers of an integer tensor set. Such readers are kernels whose data may be invalid
+/// (kernels/registry/data_check.h), and operations that these kernels compute. Operations that only compute new numbers
 /// from the integers set no bounds.
 struct CheckedData {
-  std::optional<int64_t> limit; ///< numbers of rows: from 0 to below this
-  std::optional<int64_t> rows;  ///< offsets of groups of rows: they ascend from 0 to this
+  std::optional<int64_t> limit; ///< for row numbers: they must be in [0, limit)
+  std::optional<int64_t> rows;  ///< for offsets of groups of rows: they must ascend from 0 to this
 
-  /// Takes the stricter of both bounds, so that the data are right for both readers.
+  /// Keeps the stricter of both bounds, so that the data are valid for both readers.
   void restrict(const CheckedData &other);
 };
 
-/// The bounds for a tensor of a graph function, which operations may move, reshard and send to other stages first.
+/// Returns the bounds for a tensor of a graph function, also if it is moved, resharded or sent to other stages first.
 CheckedData checkedDataOf(mlir::Value tensor);
-/// The bounds for a buffer that commands of `role` read.
+/// Returns the bounds for a buffer that commands of `role` read.
 CheckedData checkedDataOf(mlir::ModuleOp role, mlir::Value buffer);
 
 } // namespace bowline

@@ -14,15 +14,15 @@
 namespace bowline {
 
 struct GradientCounts {
-  int64_t right = 0;     ///< gradients that differences of the loss confirm
-  int64_t undecided = 0; ///< of a loss whose differences over several distances agree with nothing
+  int64_t right = 0;     ///< gradients confirmed by differences of the loss
+  int64_t undecided = 0; ///< gradients for which differences over several distances agree with nothing
 };
 
-/// Compares the gradients in `after`, of a microbatch in f64, with central differences of the loss: per parameter along
-/// one random direction, mirrors moving with their owner. Relative to the derivative, or to `floor` where it is
-/// smaller, they may differ by `bound`. Does nothing where `before` had these gradients or no function is the loss.
-/// Fails with a diagnostic at `module` that names `step` and the parameter where differences over two distances agree
-/// with each other and not with the gradient; warns in the same way of undecided gradients.
+/// Compares the gradients of one microbatch in `after`, in f64, with central differences of the loss along one random
+/// direction per parameter; mirrors move with their owner. They may differ by `bound`, relative to the derivative, or
+/// to `floor` if that is larger. Does nothing if `before` had these gradients or no function is the loss. Fails with a
+/// diagnostic at `module`, naming `step` and the parameter, if differences over two distances agree with each other but
+/// not with the gradient. Warns in the same way about undecided gradients.
 llvm::FailureOr<GradientCounts> checkNewGradients(llvm::StringRef step, mlir::ModuleOp module, RunnableProgram &program,
                                                   ObservedValues &values, const Observation &before,
                                                   const Observation &after, double bound, double floor);

@@ -17,39 +17,39 @@
 
 namespace bowline {
 
-/// A tensor with the words for it, such as "parameter @embed".
+/// A tensor with its description for messages, such as "parameter @embed".
 struct SeenTensor {
   std::string what;
   graph::HostTensor value;
 };
 
-/// Tensors by name, results before gradients before variables; each name is there once.
+/// Tensors by unique names: results, then gradients, then variables.
 using SeenTensors = std::vector<std::pair<std::string, SeenTensor>>;
 
 struct Observation {
   /// Initial values of variables.
   SeenTensors initial;
-  /// For each callable, its results, and the variables after it ran from the values of ObservedValues.
+  /// By callable: its results, and the variables after a run that began with the values of ObservedValues.
   std::map<std::string, SeenTensors> runs;
 };
 
-/// Draws the inputs and the values of variables that programs are run on. Equal names get equal values, in every
-/// program and every arithmetic.
+/// Draws the inputs and the values of variables for runs of programs. Equal names get equal values in every program and
+/// every arithmetic.
 class ObservedValues {
 public:
   explicit ObservedValues(uint64_t seed) : seed(seed) {}
 
-  /// The value that a variable has before every run. Elements of a parameter are normal with deviation 0.2 around the
-  /// value that it is filled with, or around 0 where it is drawn; those of an optimizer state are positive, as second
-  /// moments are; a step counter is 3. Numbers of rows and offsets are right. Shape and flags are those of the first
-  /// program that asks by this name.
+  /// Returns the value of a variable before every run. Elements of a parameter are normal with deviation 0.2
+  /// around its fill value, or around 0 if it is drawn; elements of an optimizer state are positive, like second
+  /// moments; a step counter is 3. Row numbers and offsets are valid. Shape and flags are those of the first
+  /// program that asks for the name.
   const graph::HostTensor &valueOf(const RunnableProgram::Variable &variable);
-  /// A random direction of length one, of the shape of a variable.
+  /// Returns a random direction of length one with the shape of a variable.
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
-  /// The value of an input: normal numbers, magnitudes up to its limit where it has one, or integers from 0 to below
-  /// its limit, 2 where it has none; a fifth of all labels is -100, which means that there is none. Offsets of groups
-  /// of rows ascend in each microbatch. Inputs that give the places of sequences keep the promises of callers. Shape
-  /// and type are those of the first program that asks for the input.
+  /// Returns the value of an input: normal numbers, or magnitudes up to its limit, or integers in [0, limit), with
+  /// limit 2 by default. One fifth of all labels is -100, which means no label. Offsets of groups of rows ascend in
+  /// each microbatch. Inputs that locate sequences keep the promises of callers. Shape and type are those of the first
+  /// program that asks for the input.
   const graph::HostTensor &inputOf(llvm::StringRef callable, const RunnableProgram::Input &input);
 
 private:
@@ -57,8 +57,8 @@ private:
   std::map<std::string, graph::HostTensor> variables, inputs;
 };
 
-/// Runs the initialisation and each of `names`, from the same values of variables every time. Fails with a diagnostic
-/// where the interpreter does.
+/// Runs the initialisation and each callable in `names`, always from the same values of variables. Fails with a
+/// diagnostic if the interpreter fails.
 llvm::FailureOr<Observation> observe(RunnableProgram &program, const graph::Arithmetic &arithmetic,
                                      ObservedValues &values, llvm::ArrayRef<std::string> names);
 

@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// The commands of all ranks. Variables are the tensors of checkpoints; accumulators are memory like any other.
+/// The commands of all ranks. Variables are the tensors of checkpoints; accumulators are ordinary memory.
 class PlanProgram final : public RunnableProgram {
 public:
-  /// Whether the roles of `module` are programs of commands.
+  /// Returns whether the roles of `module` are programs of commands.
   static bool matches(mlir::ModuleOp module);
 
-  /// `module` has a mesh. Fails with a diagnostic where a constant has no value in that arithmetic.
+  /// `module` must have a mesh. Fails with a diagnostic if the arithmetic cannot represent a constant.
   static llvm::FailureOr<std::unique_ptr<RunnableProgram>>
   create(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic);
 
@@ -40,12 +40,12 @@ private:
 
   void addStates(mlir::ModuleOp role, const RankGrid &grid);
   void addEntries(mlir::ModuleOp role, const RankGrid &grid);
-  /// The entry of that name in all roles.
+  /// Returns the callable for the entries of this name in all roles.
   Callable &callableOf(llvm::StringRef entry);
   static double workOfEntries(mlir::ModuleOp role);
 
   PlanInterpreter interpreter;
-  std::string initEntry; ///< the name of the entry of kind init
+  std::string initEntry; ///< name of the entry of kind init; empty if there is none
 };
 
 } // namespace bowline

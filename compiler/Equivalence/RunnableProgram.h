@@ -26,15 +26,15 @@
 
 namespace bowline {
 
-/// A copy of a module that the reference interpreters can run, whichever of these it is:
+/// A copy of a module that one of the reference interpreters can run. The module is one of these:
 ///
 ///   - a program on whole tensors, with or without shardings, padding and stages;
-///   - the program of every rank, on local tensors, before it is a role: all ranks run in lockstep;
+///   - one program of local tensors for all ranks, before it is divided into roles: all ranks run in lockstep;
 ///   - roles (passes/Analysis/Roles.h): all of them run together, in the order of their timelines;
-///   - roles that are programs of commands on buffers, with or without places in the arena. Without a module of their
-///     own, as people write them, they are put into one.
+///   - roles with programs of commands on buffers, with or without offsets in the arena. If the commands are written
+///     without a module for the role, one is added.
 ///
-/// All values are whole tensors as a checkpoint has them (dist/Layout.h), so that programs of different kinds compare.
+/// All values are whole tensors, like those of a checkpoint (dist/Layout.h), so that programs of all kinds compare.
 class RunnableProgram {
 public:
   using HostTensor = graph::HostTensor;
@@ -46,12 +46,12 @@ public:
     bool isAccumulator = false;
     std::vector<int64_t> shape;
     mlir::Type element;
-    double fill = 0; ///< initial value of all elements, 0 where they are drawn
-    /// Whether the entry of kind init sets it, if there is one: weights that are only read it leaves alone.
+    double fill = 0; ///< initial value of all elements; 0 if they are drawn
+    /// Whether the entry of kind init, if there is one, sets it. That entry leaves weights alone that are only read.
     bool isInitialised = false;
-    std::string mirrorOf; ///< the parameter whose value it has at all times, else empty
-    std::string of;       ///< the parameter whose gradient or optimizer state it is, else empty
-    CheckedData data;     ///< bounds of its elements
+    std::string mirrorOf; ///< the parameter that this one mirrors; else empty
+    std::string of;       ///< the parameter that a gradient or optimizer state belongs to; else empty
+    CheckedData data;     ///< bounds of the elements
 
     bool has(StateFlags flag) const { return bitEnumContainsAny(flags, flag); }
   };
@@ -59,46 +59,46 @@ public:
     std::string name;
     std::vector<int64_t> shape;
     mlir::Type element;
-    CheckedData data;                       ///< bounds of its elements
-    std::optional<SequenceInput> sequences; ///< the promise that its elements keep together with other inputs
-    bool isLabels = false;                  ///< may be negative, which means none
-    int64_t microbatches = 1;               ///< these are the first dimension where there are several
+    CheckedData data;                       ///< bounds of the elements
+    std::optional<SequenceInput> sequences; ///< the promise about sequences that the input is part of
+    bool isLabels = false;                  ///< elements may be negative, which means no label
+    int64_t microbatches = 1;               ///< if several: the size of the first dimension, which they form
   };
   struct Callable {
     std::string name;
     bool isEntry = true;
-    bool isCalled = false;                   ///< a function that is run by entries
-    std::optional<graph::FunctionPart> part; ///< which part of a step a function is; none for entries
+    bool isCalled = false;                   ///< a function that entries call
+    std::optional<graph::FunctionPart> part; ///< the part of a step that a function is; absent for entries
     std::vector<Input> inputs;
     std::vector<std::string> results;
   };
 
-  /// Arithmetic and bodies outlive the program; the latter have learned the module. Fails with a diagnostic at the
-  /// module where the interpreters have no meaning for it.
+  /// `arithmetic` and `bodies` must outlive the program, and `bodies` must have learned the module. Fails with a
+  /// diagnostic at the module if the interpreters cannot run it.
   static llvm::FailureOr<std::unique_ptr<RunnableProgram>> create(mlir::ModuleOp module, const KernelBodies &bodies,
                                                                   const graph::Arithmetic &arithmetic);
   virtual ~RunnableProgram();
 
-  /// Everything but stashes, in the order of the module.
+  /// All variables except stashes, in the order of the module.
   llvm::ArrayRef<Variable> variables() const { return allVariables; }
-  /// Entries, and the functions of a program that is not in roles; without the initialisation.
+  /// All entries except the initialisation, and the functions of a program without roles.
   llvm::ArrayRef<Callable> callables() const { return allCallables; }
   const Variable *findVariable(llvm::StringRef name) const;
   const Callable *findCallable(llvm::StringRef name) const;
   const Callable *findCallable(graph::FunctionPart part) const;
   bool hasInit() const { return initialises; }
 
-  /// Elements computed and arithmetic operations of one run of each callable and of the initialisation, on all ranks.
+  /// Elements and arithmetic operations that one run of every callable and of initialize() computes on all ranks.
   double work() const { return totalWork; }
 
-  /// Gives variables their initial values: those of the entry of kind `init`; without it, zeros.
+  /// Sets variables to their initial values: runs the entry of kind `init`, or sets zeros if there is none.
   llvm::LogicalResult initialize();
   virtual llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) = 0;
   virtual llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) = 0;
   virtual llvm::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::StringRef name, const Inputs &inputs) = 0;
 
 protected:
-  /// Bytes of blocks of bits have scales in f16, which are to be numbers: bytes below this are no infinity and no NaN.
+  /// Quantised blocks have f16 scales. Limits their bytes to values for which no scale is an infinity or NaN.
   static void restrictBytes(Variable &variable) {
     constexpr int64_t kBytes = 60;
     if (variable.element.isUnsignedInteger(8))
@@ -107,7 +107,7 @@ protected:
 
   explicit RunnableProgram(mlir::OwningOpRef<mlir::ModuleOp> module) : module(std::move(module)) {}
 
-  /// Runs the entry of kind `init`, which is there.
+  /// Runs the entry of kind `init`, which must exist.
   virtual llvm::LogicalResult runInit() = 0;
 
   void addVariables(mlir::ModuleOp of);

@@ -18,14 +18,14 @@
 
 namespace bowline {
 
-/// One of three inputs about which callers make a common promise (runtime/plan/sequences.h).
+/// One of the three inputs of a common promise by callers about sequences (runtime/plan/sequences.h).
 struct SequenceInput {
   enum class Which { Rows, Lengths, Blocks } which;
   SequenceSizes sizes;
 };
 
-/// The part of `name` in the promise of `owner`, a function or an entry with inputs that `typeOf` knows by name, null
-/// for others; none where it is not one of the three, or where these lack the shapes that they must have.
+/// Returns the part that input `name` has in the promise of `owner`, a function or an entry. `typeOf` returns the types
+/// of its inputs by name, null for others. Returns nothing if `name` is none of the three, or their shapes do not fit.
 std::optional<SequenceInput> sequenceInputOf(mlir::Operation *owner, llvm::StringRef name,
                                              llvm::function_ref<mlir::RankedTensorType(llvm::StringRef)> typeOf);
 
@@ -33,8 +33,8 @@ struct DrawnSequences {
   std::vector<int32_t> rows, lengths, blocks;
 };
 
-/// Draws inputs that keep the promise: some sequences have no rows, some have the rest of the step's, and some read
-/// full blocks of others.
+/// Draws inputs that keep the promise. Some sequences have no rows, some have all remaining rows of the step, and some
+/// read full blocks of others.
 DrawnSequences drawSequences(const SequenceSizes &sizes, PhiloxKey key);
 
 } // namespace bowline

@@ -17,9 +17,9 @@ class PassManager;
 
 namespace bowline {
 
-/// Compares the module before and after each pass of a manager that has all its passes (EquivalenceChecker.h), and lets
-/// the manager fail at the end where a pass changes a computed value. The manager then runs one pass after the other.
-/// The returned flag is true after the run where a pass changed a value.
+/// Compares the module before and after each pass of `manager` (EquivalenceChecker.h); add all passes first. If a pass
+/// changes a result, the manager fails at the end, and the returned flag is then true. The manager runs its passes one
+/// after the other.
 std::shared_ptr<const bool> verifyEachPass(mlir::PassManager &manager);
 
 } // namespace bowline

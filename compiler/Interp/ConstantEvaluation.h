@@ -13,9 +13,9 @@
 
 namespace bowline {
 
-/// Replaces values that are computed from constants alone, anywhere inside of `root`, by constants, rounded as their
-/// types are: no arithmetic but that of the types gives the constant of f32 after a conversion from f64, and passes may
-/// compute it.
+/// Folds operations inside `root` whose operands are all constants into constants, rounded as their types
+/// require. Only the arithmetic of the types gives the constant that a conversion of f64 to f32 has, and
+/// passes may compute such constants.
 void evaluateConstants(mlir::Operation *root);
 
 } // namespace bowline

@@ -27,16 +27,16 @@ namespace bowline {
 struct InterpretOptions {
   /// The `graph.func` or `graph.entry` to run.
   std::string callee;
-  /// One .npy file per argument, or the single word `random:SEED`: normal values, integers below `graph.limit`.
+  /// One .npy file per argument, or the single text `random:SEED`: normal values, or integers below `graph.limit`.
   std::vector<std::string> inputs;
-  /// A folder that gets one NAME.npy per result, f64 or the result's integer type; empty for none.
+  /// The folder for one NAME.npy per result, with elements of f64 or the result's integer type; empty: none.
   std::string outputs;
-  /// The seed of the initial values of variables.
+  /// The seed for the initial values of variables.
   int64_t seed = 0;
 };
 
-/// Initialises the module's variables, runs the callee and prints a summary of each result to `os`: type, first values,
-/// sum. Changes nothing in the module.
+/// Initialises the module's variables, runs the callee, and prints the type, the first values and the sum of each
+/// result to `os`. Does not change the module.
 std::unique_ptr<mlir::Pass> createInterpretPass(InterpretOptions options, llvm::raw_ostream &os);
 
 } // namespace bowline

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Executes `graph` programs as the dialect documents them, one operation after the other. Floating-point values are f64
-// in every type, or the numbers of another Arithmetic; integers are exact. It is the oracle that gradients, passes and
-// executed plans are compared with, and is written to be read, not to be fast. Calls of kernels are executed as the
-// operations that they stand for.
+// Executes `graph` programs as the dialect documents them, one operation after the other. All floating-point values are
+// f64, or numbers of another Arithmetic; integers are exact. The interpreter is the oracle for gradients, passes and
+// executed plans, and is written for clarity, not for speed. It executes calls of kernels as the operations that these
+// stand for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,38 +37,38 @@ class Interpreter {
 public:
   using HostTensor = graph::HostTensor;
   using Tensors = llvm::SmallVector<HostTensor>;
-  /// The stream of random numbers that initialises a variable, by its symbol name.
+  /// Returns the number of the random stream that initialises a variable, given the variable's symbol name.
   using StreamOf = std::function<uint64_t(llvm::StringRef variable)>;
 
-  /// `module` must be verified; it and the arithmetic outlive the interpreter. Variables have no value yet.
+  /// `module` must be verified. It and `arithmetic` must outlive the interpreter. Variables have no value yet.
   explicit Interpreter(mlir::ModuleOp module, const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
-  /// Gives every `graph.param` and `graph.state` its initial value, then runs the entry of kind `init` if the
-  /// module has one and `runInit` says so. Values of `#graph.normal` are those of `graph.random` with `seed` and the
-  /// variable's stream: its position among the variables of the module, unless `streamOf` says otherwise. A parameter
-  /// with `mirror_of` gets the value of the one that it mirrors, and takes no position.
+  /// Sets every `graph.param` and `graph.state` to its initial value. Then, if `runInit`, runs the entry of kind
+  /// `init`, if there is one. `#graph.normal` draws like `graph.random` with `seed` and the stream of the variable: its
+  /// position among the module's variables, or the result of `streamOf`. A parameter with `mirror_of` gets the value of
+  /// the parameter that it mirrors and does not count in positions.
   llvm::LogicalResult initializeVariables(int64_t seed = 0, const StreamOf &streamOf = nullptr, bool runInit = true);
 
-  /// Gives every accumulator its initial value, as before each run of an entry.
+  /// Sets every accumulator to its initial value. Call before each run of an entry.
   void clearAccumulators();
 
-  /// The value of a variable; null where it does not exist or has no value yet.
+  /// Returns the value of a variable; null if it does not exist or has no value yet.
   const HostTensor *getVariable(llvm::StringRef name) const;
 
-  /// Fails with a diagnostic where no variable has that name or its type has another shape.
+  /// Fails with a diagnostic if there is no variable of that name or its type has another shape.
   llvm::LogicalResult setVariable(llvm::StringRef name, HostTensor value);
 
   /// Runs the `graph.func` or `graph.entry` called `name` and returns its results.
   ///
-  /// An entry takes the arguments of its functions one after the other. An argument of a function that is repeated
-  /// R > 1 times has a leading dimension of size R, one slice per repetition. Accumulators get their initial value
-  /// before the first function. Results are those of the last repetition of the last function.
+  /// The arguments of an entry are those of its functions, one function after the other. If a function is repeated
+  /// R > 1 times, its arguments have a leading dimension of size R with one slice per repetition. Accumulators are
+  /// reset before the first function. The results are those of the last repetition of the last function.
   ///
-  /// Fails with a diagnostic where the arguments do not fit, or at the first operation that has no reference semantics
-  /// or no defined result; variables written before it keep their new values.
+  /// Fails with a diagnostic if the arguments do not fit, or at the first operation without reference semantics or
+  /// without a defined result. Variables written before that keep their new values.
   llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
 
-  /// The types of the arguments that `run` expects; fails with a diagnostic where nothing has that name.
+  /// Returns the types of the arguments for `run`. Fails with a diagnostic if no callee has that name.
   llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>> argumentTypes(llvm::StringRef name);
 
 private:
@@ -76,7 +76,7 @@ private:
   friend class PipelinedInterpreter;
   using Environment = llvm::DenseMap<mlir::Value, HostTensor>;
 
-  /// Binds `arguments` to the block's, executes it and returns the operands of its terminator.
+  /// Binds `arguments` to the arguments of the block, executes it, and returns the operands of its terminator.
   llvm::FailureOr<Tensors> runBlock(mlir::Block &body, llvm::ArrayRef<HostTensor> arguments);
   llvm::FailureOr<Tensors> runEntry(graph::EntryOp entry, llvm::ArrayRef<HostTensor> arguments);
   llvm::LogicalResult execute(mlir::Operation *op, Environment &environment);

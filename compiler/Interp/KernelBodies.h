@@ -19,18 +19,18 @@
 
 namespace bowline {
 
-/// Code generation replaces the function of a kernel by a symbol of an image. This class keeps the functions, so that
-/// programs can still be interpreted: tests of code generation compare the code of a kernel with its function.
+/// Keeps the functions of kernels, which code generation replaces by symbols of an image, so that programs can still be
+/// interpreted afterwards. Tests of code generation compare the code of a kernel with its function.
 class KernelBodies {
 public:
-  /// Keeps the kernels of a module and of the modules in it. Must be called with every state of a program, in order.
+  /// Records the kernels of a module and of modules in it. Call it after every change of a program, in order.
   void learn(mlir::ModuleOp module);
 
-  /// The function of a kernel of a module that was learned; null where there was none.
+  /// Returns the function of a kernel in a learned module; null if the kernel had none.
   mlir::func::FuncOp of(plan::KernelOp kernel) const;
 
 private:
-  /// The name of the kernel's module, then that of the kernel or of the symbol.
+  /// The name of the kernel's module, and the name of the kernel or of its symbol.
   using Name = std::pair<std::string, std::string>;
   using Body = std::shared_ptr<mlir::OwningOpRef<mlir::func::FuncOp>>;
   void learnKernels(mlir::ModuleOp module);

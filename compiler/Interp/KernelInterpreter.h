@@ -17,21 +17,21 @@
 
 namespace bowline {
 
-/// Runs the computation that `plan.kernel` operations stand for: a generated kernel's body; for a registered one the
-/// body that the selecting operation builds from its configuration, and then the body of its epilogue. A packed matrix
-/// is the same matrix, row-major at the start of its buffer: only kernels know the order that they pack in.
+/// Executes the computation of `plan.kernel` operations: the body of a generated kernel; for a registered kernel the
+/// body that its selecting operation builds from its configuration, then that of its epilogue. A packed matrix is kept
+/// unpacked, row-major at the start of its buffer, because only kernels know the packed order.
 class KernelInterpreter {
 public:
   using HostTensor = graph::HostTensor;
   using Tensors = llvm::SmallVector<HostTensor>;
 
-  /// The arithmetic must outlive the interpreter.
+  /// `arithmetic` must outlive the interpreter.
   explicit KernelInterpreter(const graph::Arithmetic &arithmetic) : arithmetic(&arithmetic) {}
 
-  /// Computes the results of a kernel, in the order of the arguments that it writes and of their shapes, from those
-  /// that it reads; both without workspace. `body` is the function that the kernel names, or named before code was
-  /// generated; null if it has none. Fails with a diagnostic at `user` where the kernel has no meaning or its values
-  /// have none.
+  /// Computes the arguments that a kernel writes from those that it reads, `operands`, in the order of
+  /// its arguments and without workspace. Results have the arguments' shapes. `body` is the kernel's
+  /// function, also after code generation; null if it has none. Fails with a diagnostic at `user` if the
+  /// kernel or its values have no meaning.
   llvm::FailureOr<Tensors> run(mlir::Operation *user, plan::KernelOp kernel, mlir::func::FuncOp body,
                                llvm::ArrayRef<HostTensor> operands);
 
@@ -39,16 +39,16 @@ private:
   llvm::FailureOr<mlir::Block *> operationOf(mlir::Operation *user, plan::KernelOp kernel);
 
   const graph::Arithmetic *arithmetic;
-  /// For each registered kernel, a function with the graph operations that it stands for.
+  /// For each registered kernel: a function with the graph operations that it stands for.
   llvm::DenseMap<mlir::Operation *, mlir::OwningOpRef<mlir::func::FuncOp>> operations;
 };
 
-/// Executes operations that touch no variable, given the block's arguments; returns the operands of its terminator.
-/// Fails with a diagnostic at the first operation without a reference semantics or a defined result.
+/// Executes a block whose operations use no variables, and returns the operands of its terminator. Fails with a
+/// diagnostic at the first operation without reference semantics or without a defined result.
 llvm::FailureOr<llvm::SmallVector<graph::HostTensor>>
 interpretBlock(mlir::Block &body, llvm::ArrayRef<graph::HostTensor> arguments, const graph::Arithmetic &arithmetic);
 
-/// Executes one such operation.
+/// Executes one operation that uses no variables, in the same way.
 llvm::FailureOr<llvm::SmallVector<graph::HostTensor>> interpretOperation(mlir::Operation *op,
                                                                          llvm::ArrayRef<graph::HostTensor> operands,
                                                                          const graph::Arithmetic &arithmetic);

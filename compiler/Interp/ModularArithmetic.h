@@ -13,14 +13,14 @@
 
 namespace bowline {
 
-/// Computes with the numbers of Residues.h instead of f64: two programs that only differ in the order of sums and
-/// products give equal numbers, and two that differ in anything else give different ones, but for a chance of the order
-/// of 2^-31 per number.
+/// Computes with the residues of Residues.h instead of f64. Programs that differ only in the order of sums and products
+/// give equal numbers. Programs that differ in any other way give different numbers, except with a probability of about
+/// 2^-31 per number.
 ///
-/// A comparison, `maximumf` and `minimumf` order residues as whole numbers, which keeps the laws of a total order and
-/// nothing else. A maximum over a dimension, or over ranks, is zero: programs need it to shift exponents, which changes
-/// no result, and no shift is as good as any. Conversions between floating-point types change nothing; a conversion to
-/// integers has no meaning.
+/// Comparisons, `maximumf` and `minimumf` order residues as integers, which keeps the laws of a total order
+/// and no others. A maximum over a dimension or over ranks is zero: programs use it only to shift exponents,
+/// where any shift gives the same result. Conversions between floating-point types change nothing; a
+/// conversion to integers has no meaning.
 class ModularArithmetic final : public graph::Arithmetic {
 public:
   llvm::StringRef where() const override { return "modulo a prime"; }

@@ -21,51 +21,51 @@
 
 namespace bowline {
 
-/// Runs the roles of a program (passes/Analysis/Roles.h) together, each on all ranks with its coordinate along the axis
-/// of the stages; without stages there is one, on all ranks. Callers see global tensors.
+/// Runs all roles of a program (passes/Analysis/Roles.h) together: each role on all ranks with its coordinate along the
+/// axis of the stages, or a single role on all ranks without stages. Callers pass and get global tensors.
 ///
-/// Works as a timeline is executed: a rank takes the functions of an entry in order. One that does nothing but send or
-/// receive is handed to the queue of its channel, which works in order; any other runs before the next is taken. A
-/// function waits for those before it that use the slots which it uses, unless both only read. A send ends when the
-/// other rank has received, and nothing is buffered in between. So a program that hangs, or that needs more slots than
-/// it has, is found out.
+/// Follows the timeline of an entry: a rank takes the functions in order. A function that only sends or
+/// receives goes to the queue of its channel, which runs in order; any other one runs before the rank takes
+/// the next. A function waits for earlier ones that use its slots, unless both only read them. A send ends
+/// when the other rank has received; no message is buffered. So the interpreter detects programs that hang or
+/// need more slots than they have.
 class PipelinedInterpreter {
 public:
   using HostTensor = graph::HostTensor;
   using Tensors = Interpreter::Tensors;
   using Arguments = llvm::StringMap<HostTensor>;
 
-  /// `module` is verified and outlives the interpreter; `axis` is that of the stages.
+  /// `module` must be verified and outlive the interpreter; `axis` is the axis of the stages, or empty.
   PipelinedInterpreter(mlir::ModuleOp module, llvm::StringRef axis,
                        const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
   /// Runs the entry of kind `init` on every rank.
   llvm::LogicalResult initialize();
 
-  /// A variable of all ranks, as DistributedInterpreter gives it. Fails with a diagnostic where ranks of the pipeline
-  /// that both have it do not agree.
+  /// Returns the global value of a variable, as DistributedInterpreter does. Fails with a diagnostic where pipeline
+  /// stages that both hold it disagree.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
-  /// Sets a variable on every rank of the pipeline that has it. Fails with a diagnostic where none has.
+  /// Sets a variable on every pipeline stage that has it. Fails with a diagnostic if none has it.
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
-  /// Runs an entry. `arguments` has the inputs by name; those of several microbatches have a leading dimension. Fails
-  /// with a diagnostic where a rank waits forever, naming all that wait, and where ranks return different results.
+  /// Runs an entry. `arguments` are keyed by input name; those of several microbatches have a leading dimension. Fails
+  /// with a diagnostic if ranks wait forever, naming all that wait, or if ranks return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Arguments &arguments);
 
 private:
-  /// One value for each rank with one coordinate along the axis of the stages.
+  /// One value for each rank with the same coordinate along the axis of the stages.
   using Values = std::vector<HostTensor>;
   using Slot = std::pair<std::string, int64_t>; // variable, slot
 
-  /// One call of a function.
+  /// One call of a function in the timeline.
   struct Task {
     graph::FuncOp function;
     int64_t microbatch = 0;
-    std::string queue; ///< the channel of a function that only sends or receives, else empty
+    std::string queue; ///< the channel, if the function only sends or receives; else empty
     std::vector<Slot> reads, writes;
     mlir::Operation *next = nullptr; ///< the operation to run next; null before the task starts
     DistributedInterpreter::Environments environments;
-    bool posted = false; ///< its next operation waits for another rank
+    bool posted = false; ///< the next operation waits for another rank
     bool done = false;
   };
   struct Rank {
@@ -74,7 +74,7 @@ private:
     std::map<Slot, Values> stashes;
     std::list<Task> tasks;
   };
-  /// The operands of a collective over the stages that a rank came to, and its results once all came to it.
+  /// A collective over the stages: the operands of a rank that has reached it, and the results once all have.
   struct Meeting {
     mlir::Operation *op = nullptr;
     std::vector<Values> operands;
@@ -84,10 +84,10 @@ private:
 
   llvm::LogicalResult addTasks(Rank &rank, graph::EntryOp entry, const Arguments &arguments);
   bool mayRun(const Rank &rank, const Task &task) const;
-  /// Takes every task of a rank as far as it comes; sets `moved` if one came further.
+  /// Advances every task of a rank as far as possible; sets `moved` if any task advanced.
   llvm::LogicalResult advance(int64_t coordinate, bool &moved);
   llvm::LogicalResult advance(int64_t coordinate, Task &task, bool &moved);
-  /// Runs an operation. Returns false where it waits for another rank.
+  /// Executes an operation. Returns false if it must wait for another rank.
   llvm::FailureOr<bool> execute(int64_t coordinate, Task &task, bool &moved);
   bool send(int64_t coordinate, Task &task, stage::SendOp op, bool &moved);
   llvm::FailureOr<bool> receive(int64_t coordinate, Task &task, stage::ReceiveOp op);

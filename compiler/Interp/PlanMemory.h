@@ -19,25 +19,25 @@
 
 namespace bowline {
 
-/// State that the ranks of one role share: the role's module, and the places of its buffers.
+/// A role's module, and the offsets of its buffers, which the ranks of the role share.
 struct PlanRole {
-  /// `coordinate` along `axis` of the grid `whole` is where the role's ranks are; all ranks have it if `axis` is empty.
+  /// The ranks of the role are those of `whole` with `coordinate` along `axis`, or all ranks if `axis` is empty.
   PlanRole(mlir::ModuleOp module, const RankGrid &whole, llvm::StringRef axis, int64_t coordinate);
 
-  /// The buffer of the state with this name; null where there is none.
+  /// Returns the buffer of the state with this name; null if there is none.
   plan::BufferOp findState(llvm::StringRef name);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
-  RankGrid grid;              ///< the grid of these ranks
-  std::vector<int64_t> ranks; ///< their numbers in the whole grid
-  /// The first byte of each buffer. The arenas of memory spaces lie one behind the other; behind them are buffers that
-  /// have no place yet.
+  RankGrid grid;              ///< grid of the role's ranks
+  std::vector<int64_t> ranks; ///< numbers of these ranks in the whole grid
+  /// The first byte of each buffer. The arenas of memory spaces follow one another; buffers
+  /// without offsets come after them.
   llvm::DenseMap<mlir::Value, int64_t> offsets;
   int64_t bytes = 0;
 };
 
-/// The memory of one rank: the value and the size in bytes of the element that begins at each byte.
+/// The memory of one rank: for each byte, the value and the size in bytes of the element that begins there.
 class PlanMemory {
 public:
   using HostTensor = graph::HostTensor;
@@ -45,18 +45,18 @@ public:
   explicit PlanMemory(const PlanRole &role)
       : role(&role), values(allocate<double>(role.bytes)), sizes(allocate<uint8_t>(role.bytes)) {}
 
-  /// Writes `tensor` to the slot that microbatch `slot` has of a buffer; elements that it writes over are gone.
+  /// Writes `tensor` to the slot of a buffer for microbatch `slot`. Destroys all elements that overlap it.
   void write(mlir::Value buffer, int64_t slot, const HostTensor &tensor);
-  /// Fails with a diagnostic of `user` where an element of the buffer's type does not begin where it should.
+  /// Fails with a diagnostic at `user` where no element of the buffer's type begins although one should.
   llvm::FailureOr<HostTensor> read(mlir::Operation *user, mlir::Value buffer, int64_t slot) const;
-  /// Leaves no element in any slot of the buffer.
+  /// Destroys all elements in all slots of the buffer.
   void forget(plan::BufferOp buffer);
 
 private:
   template <typename T> using Zeros = std::unique_ptr<T[], llvm::FreeDeleter>;
 
-  /// The system gives pages when they are written: most of an arena may be scratch memory of a library, which nothing
-  /// is written to here.
+  /// Allocates zeros. The system provides pages only when they are written: most of an arena may be workspace of a
+  /// library, which is never written here.
   template <typename T> static Zeros<T> allocate(int64_t count) {
     return Zeros<T>(static_cast<T *>(llvm::safe_calloc(count, sizeof(T))));
   }
@@ -64,7 +64,7 @@ private:
 
   const PlanRole *role;
   Zeros<double> values;
-  Zeros<uint8_t> sizes; ///< 0 where no element begins
+  Zeros<uint8_t> sizes; ///< size of the element that begins at each byte; 0: none
 };
 
 } // namespace bowline

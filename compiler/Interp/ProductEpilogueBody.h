@@ -14,12 +14,12 @@
 
 namespace bowline {
 
-/// The epilogue of a library that `config`, of a registered kernel, names; null where it names none that there is.
+/// Returns the library epilogue that `config` of a registered kernel names; null if it names no known one.
 const kernels::ProductEpilogue *libraryEpilogueOf(mlir::DictionaryAttr config);
 
-/// Builds the operations of `epilogue`, which kernels/registry/product_epilogue.h defines, on `product`, [m, n] in f32.
-/// `operands` are all that the kernel reads. Results are those of `use`, in its order. Fails without a diagnostic where
-/// the arguments are not those of the epilogue.
+/// Builds the operations of `epilogue` (kernels/registry/product_epilogue.h) on `product`, [m, n] in f32. `operands`
+/// are all arguments that the kernel reads. Sets `results` to those of `use`, in its order. Fails without a diagnostic
+/// if the arguments do not match the epilogue.
 llvm::LogicalResult buildProductEpilogue(mlir::ImplicitLocOpBuilder &builder, const graph::KernelUse &use,
                                          const kernels::ProductEpilogue &epilogue, mlir::Value product,
                                          mlir::ValueRange operands, llvm::SmallVectorImpl<mlir::Value> &results);

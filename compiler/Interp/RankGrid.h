@@ -17,8 +17,8 @@
 
 namespace bowline {
 
-/// The ranks of a mesh in row-major order of their coordinates, from 0. With a fixed axis they are those of one
-/// coordinate along it, numbered as if it had one rank.
+/// The ranks of a mesh, numbered from 0 in row-major order of their coordinates. With a fixed axis, only the ranks with
+/// one coordinate along it, numbered as if that axis had size one.
 class RankGrid {
 public:
   using HostTensor = graph::HostTensor;
@@ -27,22 +27,22 @@ public:
   explicit RankGrid(dist::MeshOp mesh, llvm::StringRef fixedAxis = {});
 
   int64_t count() const;
-  /// The number of ranks along `axes`, which the mesh has.
+  /// Returns the number of ranks along `axes`, which must be axes of the mesh.
   int64_t sizeOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// Position of `rank` among the ranks that differ from it only along `axes`, the first axis outermost.
+  /// Returns the position of `rank` among the ranks that differ from it only along `axes`; the first axis is outermost.
   int64_t placeOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// The ranks of that group, by place.
+  /// Returns these ranks, in the order of their positions.
   llvm::SmallVector<int64_t> groupOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
 
-  /// The shard that a rank has of a tensor whose dimension d is sharded over `axes[d]`; the whole without any axes.
+  /// Returns a rank's shard of a tensor whose dimension d is sharded over `axes[d]`; all of it if `axes` is empty.
   HostTensor pieceOf(const HostTensor &whole, llvm::ArrayRef<Axes> axes, int64_t rank) const;
 
-  /// The piece of `whole`, a tensor of the layout's global shape, that each rank holds, by the rank's number.
+  /// Divides `whole`, which has the layout's global shape, and returns the piece of each rank, by rank number.
   std::vector<HostTensor> divide(const HostTensor &whole, const dist::Layout &layout) const;
 
-  /// The reverse of `divide`: the tensor that a checkpoint would have. Summands of ranks are added. Fails with a
-  /// diagnostic of `emitError`, completed, where ranks that should hold equal pieces do not, or where padding is not
-  /// zero.
+  /// Reverses `divide`: returns the tensor that a checkpoint would have. Adds partial sums of ranks. Where ranks should
+  /// hold equal pieces but do not, or where padding is not zero, it fails and completes the diagnostic that `emitError`
+  /// returned.
   llvm::FailureOr<HostTensor> join(const dist::Layout &layout,
                                    llvm::function_ref<const HostTensor &(int64_t rank)> heldBy, mlir::Type element,
                                    const graph::Arithmetic &arithmetic,
@@ -56,10 +56,10 @@ private:
   llvm::SmallVector<int64_t> sizes; ///< 1 for the fixed axis
 };
 
-/// Whether both have the same elements. A NaN, which stands for an undefined number, is the same as another.
+/// Returns whether both tensors have the same elements. NaN, an undefined number, equals NaN here.
 bool sameValues(const graph::HostTensor &a, const graph::HostTensor &b);
 
-/// Block number `part` of `parts` equal blocks of `whole` along `dim`.
+/// Returns block number `part` of `whole`, divided into `parts` equal blocks along `dim`.
 graph::HostTensor partOf(const graph::HostTensor &whole, int64_t dim, int64_t part, int64_t parts);
 
 /// Writes `part` to `whole` as block number `place` along `dim`.

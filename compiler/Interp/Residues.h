@@ -11,24 +11,24 @@
 
 #include <cstdint>
 
-/// These are numbers modulo 2^31 - 1. They are held in a double, as tensors of the interpreters hold theirs.
+/// Arithmetic modulo 2^31 - 1. Residues are stored in doubles, like the elements of the interpreters' tensors.
 ///
-/// Sums, products and quotients are those of the field, so that they obey every law that rational numbers obey, in any
-/// order of evaluation, and no rounding hides a difference. x / 0 is 0.
+/// Sums, products and quotients are those of the field. So they obey all laws of rational numbers in any order of
+/// evaluation, and no rounding hides a difference. x / 0 is 0.
 ///
-/// Functions that are not rational are fixed functions that look random. They keep these laws, and no others: exp(0) =
-/// 1, log(exp(x)) = x, 1/rsqrt(x) = sqrt(x); odd and even functions stay odd and even, zeros at zero stay zeros.
+/// Other functions are fixed and look random. They keep only these laws: exp(0) = 1, log(exp(x)) = x, 1/rsqrt(x) =
+/// sqrt(x). Odd and even functions stay odd and even, and functions that are zero at zero stay zero there.
 ///
-/// Two numbers have no residue. -inf is a number so low that its exponential is zero, +inf its negative: they absorb
-/// numbers that are added to them, and cancel each other. NaN is where nothing is defined, as in 2 * inf.
+/// Infinities and NaN have no residue. -inf stands for a number whose exponential is zero, +inf for its negative. They
+/// absorb finite summands and cancel each other. NaN is the result of undefined operations, such as 2 * inf.
 namespace bowline::residues {
 
 constexpr uint64_t kPrime = (uint64_t{1} << 31) - 1;
 
-/// Numbers from there on count as infinite.
+/// Doubles of at least this magnitude count as infinite.
 constexpr double kInfinite = 1e29;
 
-/// The residue of m 2^e, which every finite double is.
+/// Returns the residue of a finite double, which has the form m 2^e.
 double of(double value);
 
 double add(double a, double b);
@@ -46,7 +46,7 @@ enum class Odd : uint64_t { Tanh = 1, Erf, Sin };
 double odd(Odd function, double x);
 double cos(double x);
 
-/// Any other function of one number that is zero at zero, or of two.
+/// Other functions: of one number, with value zero at zero, or of two numbers.
 double opaque(uint64_t function, double x);
 double opaque(uint64_t function, double x, double y);
 

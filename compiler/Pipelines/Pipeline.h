@@ -24,62 +24,62 @@
 
 namespace bowline {
 
-/// After which passes the program is printed to stderr.
+/// Selects the passes after which the program is printed to stderr.
 enum class IrPrinting { None, AfterAll, AfterChange };
 
-/// Choices on the program and its machine. The module's `dist.strategy` says how the machine computes it.
+/// Choices about the program and the machine. How the program is parallelised is in the module's `dist.strategy`.
 struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
   std::string dtype = "f32"; // type of computed values (types/computed_types.h)
-  /// For recomputation that chooses by itself: bytes of everything in the arena, estimated; 0: no target.
+  /// With recompute auto: the arena size in bytes, estimated, that recomputation should reach; 0: no target.
   int64_t memoryTarget = 0;
-  /// Bytes of the arena that no optimisation may exceed; 0: no limit.
+  /// Size in bytes of the arena that optimisations must not exceed; 0: no limit.
   int64_t memoryLimit = 0;
   InsertOptimizerOptions optimizer;
-  /// For the cost model: "[AXIS:]LINK" each, with semicolons between.
+  /// Links of the cost model, each "[AXIS:]LINK", separated by semicolons.
   std::string links;
   const targets::Target *target = &targets::DefaultTarget();
   CodegenOptions codegen = defaultCodegen(targets::DefaultTarget());
-  /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
+  /// Lets steps with a minimum size for tensors act on all sizes: for shrunk programs that are interpreted.
   bool hasSmallSizes = false;
-  /// Six products of bf16 may take the place of one of f32.
+  /// Allows six bf16 products in place of one f32 product.
   bool splitsF32 = false;
-  /// Weights are read in place from memory of the caller.
+  /// Kernels read weights in place from memory of the caller.
   bool mapsWeights = false;
-  /// Names of optimisation steps to leave out.
+  /// Names of optional steps to skip.
   std::set<std::string> disabledSteps;
-  /// Print how long each pass took to stderr.
+  /// Prints the time of each pass to stderr.
   bool timing = false;
   IrPrinting irPrinting = IrPrinting::None;
-  /// Relates the programs of the ranks to the program on whole tensors, at its size; null: does not.
+  /// If set: checks that the programs of the ranks compute the program on whole tensors (VerifyPlacement.h).
   std::shared_ptr<PlacementRecord> placement;
 };
 
-/// One step of the pipeline: a pass with its reason.
+/// One step of the pipeline: a pass, with the reason why it is there.
 struct Step {
   llvm::StringRef name;
   Phase phase;
   llvm::StringRef reason;
-  /// An optimisation: the program is correct without it, so that it may be switched off.
+  /// The step is an optimisation: programs are correct without it, so that users may disable it.
   bool optional;
   std::function<std::unique_ptr<mlir::Pass>()> create;
-  /// Runs on the module of each role (passes/Analysis/Roles.h) and not on the one around them.
+  /// The pass runs on the module of each role (passes/Analysis/Roles.h), not on the module around them.
   bool isOnRoles = false;
 };
 
-/// All steps in order: the table of contents of the compiler.
+/// Returns all steps in order.
 std::vector<Step> pipelineSteps(const PipelineOptions &options);
 
-/// The steps of the phases after `from` up to and including `to` that have a pass and are not switched off.
+/// Returns the steps of the phases after `from`, up to and including `to`, that have a pass and are not disabled.
 std::vector<Step> stepsToRun(const PipelineOptions &options, Phase from, Phase to);
 
-/// Adds the pass of a step to the passes of a module in which programs are nested when the step says so.
+/// Adds the pass of a step to `manager`, nested in the modules of the roles if isOnRoles.
 void addStep(mlir::OpPassManager &manager, const Step &step);
 
-/// Runs the steps of the phases after `from` up to and including `to`, each phase with its verifier at the end. Fails
-/// with diagnostics.
+/// Runs the steps of the phases after `from` up to and including `to`. After each phase it runs the verifier of that
+/// phase. Fails with diagnostics.
 llvm::LogicalResult runPhases(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to);
 
 } // namespace bowline

@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-/// Fails with a diagnostic, naming the operation, where \p module still holds operations that \p phase must have
-/// removed, or lacks those that it must have made. The verifier of each phase lies in its folder.
+/// Fails with a diagnostic, naming the operation, where \p module has operations that \p phase must remove, or lacks
+/// those that it must create. The verifier of each phase lies in the folder of that phase.
 llvm::LogicalResult verifyPhase(mlir::ModuleOp module, Phase phase);
 
-/// A pass that verifies the end of a phase, and writes into the module that the phase ended.
+/// Returns a pass that calls verifyPhase and records in the module that the phase is complete.
 std::unique_ptr<mlir::Pass> createVerifyPhasePass(Phase phase);
 
 } // namespace bowline

@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// Runs the steps of `runPhases` one by one and compares the program before and after each with \p checker, a new one.
-/// From `select-kernels` on kernels stand for the operations that they replaced (KernelInterpreter.h). Fails with
-/// diagnostics where a step fails or changes results of the program, which `checker` tells apart.
+/// Runs the steps of `runPhases` one by one and compares the program before and after each with \p checker, which must
+/// be new. After `select-kernels`, kernels are interpreted as the operations that they replaced (KernelInterpreter.h).
+/// Fails with diagnostics where a step fails or changes results; EquivalenceChecker::isRefuted tells these apart.
 llvm::LogicalResult verifySteps(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to,
                                 EquivalenceChecker &checker);
 
-/// The same with other steps, as tests have them.
+/// As above, with the given steps; for tests.
 llvm::LogicalResult verifySteps(mlir::ModuleOp module, llvm::ArrayRef<Step> steps, EquivalenceChecker &checker);
 
 } // namespace bowline

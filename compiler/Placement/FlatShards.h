@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// The placements of the result of a reshape, of added or removed zeros behind the end, or of the sum of all elements,
-/// where the operand is on its way to a flat shard (ValuePlacement::flat) or back. None for other operations.
+/// Returns placements for the operations that make a flat shard (ValuePlacement::flat) or convert it back: reshapes,
+/// appended or removed zeros; also for a sum over all its elements. Returns none for other operations.
 llvm::SmallVector<ValuePlacement, 1> placeFlat(mlir::Operation *op, llvm::ArrayRef<ValuePlacement> operands,
                                                const PlacementRules &rules);
 

@@ -14,21 +14,21 @@
 
 namespace bowline {
 
-/// Some operations on divided dimensions are computed by formulas of several operations, of which the values between
-/// have no relation to the whole program. These are lemmas: each says of which formula the last value is a part of
-/// which operation, and under which conditions.
+/// Some operations on divided dimensions are computed by formulas of several operations whose intermediate values have
+/// no counterpart in the whole program. This class knows these formulas as lemmas. Each lemma says which operation's
+/// part the last value of a formula is, and under which conditions.
 class LocalForms {
 public:
-  /// The placements of a value that the formulas begin with.
+  /// Returns the known placements of a value, such as an input of a formula.
   using Lookup = llvm::function_ref<llvm::ArrayRef<ValuePlacement>(mlir::Value)>;
 
   LocalForms(dist::MeshOp mesh, Lookup lookup) : mesh(mesh), lookup(lookup) {}
 
-  /// The placements of a value of one rank, if it is the last one of such a formula; else none.
+  /// Returns the placements of a rank's value if it is the last value of a known formula; otherwise none.
   llvm::SmallVector<ValuePlacement, 1> find(mlir::OpResult value);
 
 private:
-  /// Numbers that are counted from the first one of the rank's block: `index` less `part` times the place along `axes`.
+  /// Indices counted from the start of the rank's block: `index` minus `part` times the rank's place along `axes`.
   struct Shifted {
     mlir::Value index;
     int64_t part = 0;
@@ -52,7 +52,7 @@ private:
   Lookup lookup;
 };
 
-/// Random numbers by counters, of which each rank draws those of its part.
+/// Places random numbers by counters, of which each rank draws those of its part; nothing for other operations.
 std::optional<ValuePlacement> placeRandom(mlir::Operation *local, mlir::Operation *whole, dist::MeshOp mesh);
 
 } // namespace bowline

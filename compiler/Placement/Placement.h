@@ -18,16 +18,16 @@
 
 namespace bowline {
 
-/// Names of mesh axes, the outermost first.
+/// Names of mesh axes, outermost first.
 using MeshAxes = llvm::SmallVector<mlir::StringAttr, 1>;
 
-/// The relation of a value of one rank's program to a value of the program on whole tensors:
+/// How a value of one rank's program relates to the value `whole` of the program on whole tensors:
 ///
-///   1. dimension d of `whole` is divided into equal blocks over `axes[d]`. The last ones may hold elements behind the
-///      end; `padding[d]` is the number that these are, if it is known and one;
-///   2. if `flat`, the block's elements in row-major order are divided into equal blocks once more, over `*flat`. If
-///      `tail`, there are elements behind them first, which are that number, or NaN where it is not known;
-///   3. the sum (or `combine`) over the ranks along `partial` is that block.
+///   1. Dimension d of `whole` is divided into equal blocks over `axes[d]`. The last blocks may hold elements behind
+///      the end of the dimension; `padding[d]` is the number that all of these are, if there is one and it is known.
+///   2. If `flat` is set, the elements of the block, in row-major order, are divided into equal blocks again, over
+///      `*flat`. If `tail` is set, elements with that value (NaN: unknown) are first appended to the block.
+///   3. The sum (or `combine`) of the values of the ranks along `partial` is that block.
 ///
 /// Ranks along all other axes have equal values.
 struct ValuePlacement {
@@ -36,45 +36,45 @@ struct ValuePlacement {
   MeshAxes partial;
   dist::ReduceKind combine = dist::ReduceKind::Sum;
   std::optional<MeshAxes> flat;
-  llvm::SmallVector<std::optional<double>> padding; // of each dimension, or empty: none is known
+  llvm::SmallVector<std::optional<double>> padding; // by dimension; empty: none is known
   std::optional<double> tail;
-  /// Dimensions along which all elements are equal: any division of them is right.
+  /// By dimension: whether all elements along it are equal, so that every division of it is correct.
   llvm::SmallVector<bool> repeated;
-  /// All elements are the scalar `whole`: that is right for any division of a tensor that is this scalar broadcast.
+  /// All elements equal the scalar `whole`. This suits every division of a tensor that is a broadcast of that scalar.
   bool isUniform = false;
 
-  /// Every rank has all of it.
+  /// Every rank has the whole value.
   static ValuePlacement replicated(mlir::Value whole);
-  /// A tensor of which all elements are the scalar.
+  /// A tensor whose elements all equal the scalar.
   static ValuePlacement uniform(mlir::Value scalar);
 
   bool operator==(const ValuePlacement &other) const;
 
-  /// Whether all ranks along an axis have the same.
+  /// Returns whether all ranks along the axis have equal values.
   bool isEqualAlong(mlir::StringAttr axis) const;
   bool isDivided() const;
   std::optional<double> paddingOf(size_t dim) const { return dim < padding.size() ? padding[dim] : std::nullopt; }
   void setPadding(size_t dim, std::optional<double> number);
   bool isRepeated(size_t dim) const { return dim < repeated.size() && repeated[dim]; }
 
-  /// "dp divides dimension 0, a summand over tp".
+  /// Returns a description for messages: "dp divides dimension 0, a summand over tp".
   std::string str() const;
 };
 
-/// The named axes that have several ranks.
+/// Returns those of the named axes that have more than one rank.
 MeshAxes meshAxes(llvm::ArrayRef<mlir::StringAttr> names, dist::MeshOp mesh);
 MeshAxes meshAxes(mlir::ArrayAttr names, dist::MeshOp mesh);
-/// Brings axes, of which the order means nothing, into one that can be compared.
+/// Sorts axes whose order has no meaning, so that they can be compared.
 void sortAxes(MeshAxes &axes);
 MeshAxes sortedAxes(llvm::ArrayRef<mlir::StringAttr> axes);
 
-/// Logits that are as low or lower have no weight in a sum of exponentials.
+/// Logits up to this value contribute nothing to a sum of exponentials.
 inline constexpr double kAbsentLogit = -1e29;
 
-/// The one number that all elements of a constant are; none where it is no constant, or has several.
+/// Returns the number that all elements of a constant equal; nothing for other values.
 std::optional<double> splatOf(mlir::Value value);
 
-/// The scalar that a value repeats: the operand of a broadcast of a scalar, or itself. Null for constants.
+/// Returns the scalar that a value repeats: the operand of its broadcast, or a scalar itself. Null for other values.
 mlir::Value scalarOf(mlir::Value value);
 
 } // namespace bowline

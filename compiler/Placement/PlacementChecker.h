@@ -17,15 +17,15 @@
 
 namespace bowline {
 
-/// Derives how each value of the ranks' programs is placed (Placement.h), from their arguments and variables on, and
-/// compares their writes and results with those of the program on whole tensors. Sizes do not matter: operations are
-/// related one by one, and none is computed.
+/// Derives the placement (Placement.h) of each value in the ranks' programs from those of arguments and variables, and
+/// compares writes and results with those of the program on whole tensors. Relates operations one by one without
+/// computing any of them, so that the sizes of tensors do not matter.
 class PlacementChecker {
 public:
   struct Summary {
-    int64_t values = 0;  ///< values of all roles that are placed
-    int64_t written = 0; ///< values that variables get
-    int64_t results = 0; ///< values that functions return
+    int64_t values = 0;  ///< values of all roles that have a placement
+    int64_t written = 0; ///< writes to variables that were compared
+    int64_t results = 0; ///< results of functions that were compared
     int64_t roles = 0;
   };
 
@@ -91,12 +91,12 @@ private:
   std::vector<Run> runs;
   llvm::DenseMap<mlir::Value, ValuePlacements> placements;
   llvm::DenseMap<mlir::Value, Problem> problems;
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> sendOf; // of a receive
-  llvm::DenseMap<mlir::Operation *, bool> visited;             // sends
-  llvm::StringMap<ValuePlacements> stashes;                    // "role name"
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> sendOf; // key: receive
+  llvm::DenseMap<mlir::Operation *, bool> visited;             // key: send
+  llvm::StringMap<ValuePlacements> stashes;                    // key: "role name"
   std::set<std::string> stashWritten;
-  llvm::StringMap<llvm::SmallVector<mlir::Value>> sumsOfStages; // "function number"
-  std::set<std::pair<mlir::Operation *, std::string>> seen;     // writes and results
+  llvm::StringMap<llvm::SmallVector<mlir::Value>> sumsOfStages; // key: "function number"
+  std::set<std::pair<mlir::Operation *, std::string>> seen;     // compared writes and results
   Summary total;
 };
 

@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// Either the placements of an operation's results, or why they have none.
+/// The placements of an operation's results, or the reason why they have none.
 struct PlacedResults {
   llvm::SmallVector<ValuePlacement, 1> results;
   std::string why;
@@ -24,24 +24,24 @@ struct PlacedResults {
   static PlacedResults none(const llvm::Twine &why) { return {{}, why.str()}; }
 };
 
-/// Derives the placements of the results of `local`, an operation of one rank, from those of its operands, where
-/// `local` is a part of `whole`, an operation of the whole program. The factor rule of `whole` says which part each
-/// rank computes; nothing here knows how a pass divides programs.
+/// Derives the placements of the results of `local`, an operation of one rank, from those of its operands. `local` must
+/// compute a part of `whole`, an operation of the whole program. The factor rule of `whole` says which part each rank
+/// computes. The rules assume nothing about how passes divide programs.
 class PlacementRules {
 public:
   explicit PlacementRules(dist::MeshOp mesh) : mesh(mesh) {}
 
-  /// `operands` place the operands of `whole`, one by one.
+  /// `operands` has one placement for each operand of `whole`.
   PlacedResults apply(mlir::Operation *local, mlir::Operation *whole, llvm::ArrayRef<ValuePlacement> operands) const;
 
-  /// An operation between ranks, or one that moves the elements of a flat shard.
+  /// Derives placements for a collective, or for an operation that moves the elements of a flat shard.
   PlacedResults move(mlir::Operation *local, const ValuePlacement &operand) const;
 
-  /// Whether a tensor of this type can be placed so; otherwise why not.
+  /// Returns why a tensor of this type cannot have this placement; empty if it can.
   std::string mismatch(mlir::RankedTensorType local, const ValuePlacement &placement) const;
 
-  /// The same placement in other words, if there are others: a flat shard of a tensor that is divided along its first
-  /// dimension alone, if at all, is a flat shard over all these axes together.
+  /// Returns an equal placement in a canonical form. For example, a flat shard of a tensor that is divided at most
+  /// along its first dimension is a flat shard over all these axes together.
   ValuePlacement canonical(ValuePlacement placement) const;
 
   int64_t ranksAlong(llvm::ArrayRef<mlir::StringAttr> axes) const { return mesh ? mesh.getSize(axes) : 1; }

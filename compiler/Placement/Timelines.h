@@ -14,15 +14,15 @@
 
 namespace bowline {
 
-/// Pairs each receive of the roles with the send that it gets messages of, along the timelines of all entries: the n-th
-/// message of a channel is the n-th that the other rank receives from it. Fails with a diagnostic at a receive that
-/// gets none, gets one of another microbatch than it runs for, or gets messages of several sends.
+/// Maps each receive of the roles to the send whose messages it receives, in the timelines of all entries: the n-th
+/// receive on a channel gets the n-th message sent on it. Fails with a diagnostic where a message has no receive, or
+/// where a receive gets no message, one of another microbatch, or messages of several sends.
 llvm::FailureOr<llvm::DenseMap<mlir::Operation *, mlir::Operation *>>
 pairMessages(llvm::ArrayRef<mlir::ModuleOp> roles);
 
-/// Whether entries of the roles call the functions of the whole program, or fragments of its microbatch, in its order
-/// and once for each microbatch, and read stashes for the microbatch for which they were written. Fails with a
-/// diagnostic.
+/// Checks that entries of the roles call the functions of the whole program, or fragments of its microbatch, in its
+/// order and once per microbatch, and that they read stashes for the microbatch for which these were written. Fails
+/// with a diagnostic.
 llvm::LogicalResult checkTimelines(llvm::ArrayRef<mlir::ModuleOp> roles, mlir::ModuleOp whole);
 
 } // namespace bowline

@@ -17,17 +17,17 @@
 
 namespace bowline {
 
-/// The program on whole tensors, kept until it can be compared with those of the ranks.
+/// A copy of the program on whole tensors, for a later comparison with the programs of the ranks.
 struct PlacementRecord {
   mlir::OwningOpRef<mlir::ModuleOp> whole;
-  std::optional<PlacementChecker::Summary> summary; ///< once it was compared
+  std::optional<PlacementChecker::Summary> summary; ///< set by the comparison
 };
 
-/// Keeps a copy of the program as it is, unless one is kept already whose variables have the same dimensions: a
-/// strategy may split them before it divides them.
+/// Returns a pass that copies the program into `record`. It keeps an earlier copy whose variables have the same
+/// dimensions: a strategy may split dimensions before it divides them.
 std::unique_ptr<mlir::Pass> makeRecordWhole(std::shared_ptr<PlacementRecord> record);
 
-/// Compares the program, which is in roles now, with the copy (PlacementChecker).
+/// Returns a pass that compares the program, which must be in roles, with the copy (PlacementChecker).
 std::unique_ptr<mlir::Pass> makeVerifyPlacement(std::shared_ptr<PlacementRecord> record);
 
 } // namespace bowline

@@ -18,26 +18,26 @@
 
 namespace bowline {
 
-/// A program on whole tensors, with the values that its functions read, compute and write. Operations that are the
-/// identity are taken out of it.
+/// A program on whole tensors, with the values that its functions read and write. The
+/// constructor removes identity operations.
 class WholeProgram {
 public:
   explicit WholeProgram(mlir::OwningOpRef<mlir::ModuleOp> module);
 
   mlir::ModuleOp operator*() const { return *module; }
 
-  /// The value that a variable has when the function begins; null where the function does not read it.
+  /// Returns the value of a variable when the function begins; null if the function does not read it.
   mlir::Value readIn(graph::FuncOp function, llvm::StringRef variable) { return reads[function].lookup(variable); }
-  /// The value that it has when the function ends; null where the function does not write it.
+  /// Returns the value of a variable when the function ends; null if the function does not write it.
   mlir::Value writtenIn(graph::FuncOp function, llvm::StringRef variable) { return writes[function].lookup(variable); }
   const llvm::StringMap<mlir::Value> &writesOf(graph::FuncOp function) { return writes[function]; }
-  /// The operations of a function that have a name.
+  /// Returns the operations of a function that have this operation name.
   llvm::ArrayRef<mlir::Operation *> named(graph::FuncOp function, llvm::StringRef name) {
     return byName[function][name];
   }
 
-  /// Gives the program a parameter that ranks keep beside its owner, rounded to another type: by definition it is the
-  /// owner, rounded. Does nothing for other variables.
+  /// Adds a parameter that ranks keep as a rounded copy of another one (its owner) and defines it as the owner's value,
+  /// rounded. Does nothing for other variables.
   void defineRounded(graph::Variable mirror);
   bool isDefinedHere(llvm::StringRef variable) const { return isDefined.contains(variable); }
 

@@ -16,7 +16,7 @@ namespace bowline {
 
 inline constexpr llvm::StringLiteral kFault = "bowline.fault";
 
-/// An error of the machine, for any program: no space, no memory, no linker. Tools then end with exit code 3.
+/// Emits an error of the machine that the input did not cause: no space, no memory, no linker. Tools exit with code 3.
 inline mlir::InFlightDiagnostic emitFault(mlir::Location location, const llvm::Twine &message) {
   mlir::InFlightDiagnostic diagnostic = mlir::emitError(location, message);
   diagnostic.getUnderlyingDiagnostic()->getMetadata().push_back(mlir::DiagnosticArgument(kFault));

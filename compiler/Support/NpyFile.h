@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads .npy files as runtime/base/npy.h does, and writes them, with elements of f32, f64, i32 or i64.
+// Reads .npy files with runtime/base/npy.h, and writes .npy files with elements of f32, f64, i32 or i64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,15 +27,15 @@ struct NpyArray {
   graph::HostTensor tensor;
 };
 
-/// Parses a whole file. Errors begin with `name` and advise a remedy. An i64 beyond 2^53 is an error: HostTensor could
-/// not hold it exactly.
+/// Parses the bytes of a whole file. Errors begin with `name` and advise a remedy. An i64 beyond 2^53 is an error,
+/// because HostTensor cannot hold it exactly.
 llvm::Expected<NpyArray> parseNpyTensor(llvm::StringRef bytes, llvm::StringRef name);
 llvm::Expected<NpyArray> readNpyFile(llvm::StringRef path);
 
-/// The bytes of a .npy file. Floats are rounded to nearest for f32. The tensor of an integer type must hold integers of
-/// that type.
+/// Returns the bytes of a .npy file. Rounds floats to nearest for f32. A tensor of an integer type must hold integers
+/// of that type.
 std::string formatNpy(const NpyArray &array);
-/// Writes a file atomically: other processes see it as it was before or complete.
+/// Writes a file atomically: other processes see either the old or the complete new content.
 llvm::Error writeNpyFile(llvm::StringRef path, const NpyArray &array);
 
 } // namespace bowline

@@ -17,54 +17,54 @@
 
 namespace bowline {
 
-// Decisions of all ranks of a run together, where each knows something of its own: a signal that one of them got, a
-// file that one of them could not write. All ranks call the same methods in the same order; each waits for all. Errors
-// of the methods themselves are those of the group when it is broken.
+// Lets all ranks of a run decide together from facts that each rank knows alone, such as a signal that one rank
+// received or a file that it could not write. All ranks must call the same methods in the same order; each call waits
+// for all ranks. If the group is broken, each method returns the group's error.
 class Agreement {
  public:
-  // The agreement of a run of one rank.
+  // Makes the agreement of a run with one rank.
   Agreement();
   Agreement(Agreement&&) noexcept;
   Agreement& operator=(Agreement&&) noexcept;
   ~Agreement();
-  // `group` may be null for a run of one rank. The group outlives the result, and waits for a rank as long as
-  // `timeout`.
+  // `group` may be null for a run with one rank; otherwise it must outlive the result. `timeout` must be the time for
+  // which the group waits for a rank.
   static absl::StatusOr<Agreement> Create(RankGroup* group, std::chrono::nanoseconds timeout = std::chrono::minutes(5));
 
   int rank() const { return everyone_ == nullptr ? 0 : everyone_->self(); }
   int ranks() const { return everyone_ == nullptr ? 1 : everyone_->size(); }
 
-  // Whether the ranks can agree no more, since one is gone or gave up.
+  // Returns whether the ranks can no longer agree, because one is gone or gave up.
   bool IsBroken() const { return everyone_ != nullptr && !everyone_->status().ok(); }
 
   // Returns whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
 
-  // The number that rank 0 gives, which must be at least 0; nothing, on all ranks, if one of them does not `go_on`. No
-  // allocation.
+  // Returns rank 0's `mine`, which must be at least 0 and below INT32_MAX; nothing, on all ranks, if any rank passes
+  // false as `go_on`. No allocation.
   absl::StatusOr<std::optional<int32_t>> NumberOfRankZero(int32_t mine, bool go_on);
 
-  // How many ranks run on the machine of this one, itself among them.
+  // Returns how many ranks, including this one, run on the machine of this rank.
   absl::StatusOr<int> RanksOfThisMachine();
 
-  // OK when `mine` is OK on every rank. Else, on every rank, the error of the first one that has one, naming it. Where
-  // the ranks do not come to it at about the same time, AllOkAfter is to be called.
+  // Returns OK if `mine` is OK on every rank. Otherwise returns, on every rank, the error of the lowest rank that has
+  // one, with that rank's number. Use AllOkAfter where ranks may call it at different times.
   absl::Status AllOk(const absl::Status& mine);
 
-  // AllOk of the result of `work`, which may take much longer than a rank is waited for, and does not use this object.
-  // Meanwhile a thread of the rank answers the others, so that a rank at work is not taken for one that is gone. After
-  // half of the timeout, or a few seconds, and then every 10 seconds rank 0 notes ranks still at work: "waiting for
-  // rank 3, which is DOING". Costs as much as AllOk where the work is short. No allocation but at the first call, and
-  // for errors.
+  // Runs `work`, which must not use this object, and returns AllOk of its result. `work` may take much longer
+  // than the timeout: meanwhile a thread answers the other ranks, so that they do not take this one for dead.
+  // Rank 0 notes ranks that are still at work, "waiting for rank 3, which is DOING", first after half of the
+  // timeout (at most 4 seconds), then every 10 seconds. Short work costs no more than AllOk. Allocates only in
+  // the first call and for errors.
   absl::Status AllOkAfter(absl::string_view doing, absl::FunctionRef<absl::Status()> work);
 
-  // AnyOf of the result of `work`, likewise.
+  // As AllOkAfter, but returns AnyOf of the result of `work`.
   absl::StatusOr<bool> AnyOfAfter(absl::string_view doing, absl::FunctionRef<bool()> work);
 
-  // Where the notes of these two go; nowhere at first.
+  // Sets the receiver of the notes of AllOkAfter and AnyOfAfter. Without one they are dropped.
   void SetNotes(std::function<void(absl::string_view)> notes) { notes_ = std::move(notes); }
 
-  // The text that rank 0 gives; the texts of other ranks are ignored.
+  // Returns the `text` of rank 0 on all ranks and ignores the others.
   absl::StatusOr<std::string> FromRankZero(absl::string_view text);
 
  private:
@@ -74,17 +74,17 @@ class Agreement {
   // Replaces each value by the largest of all ranks' values.
   absl::Status Max(int32_t* values, size_t count);
   absl::StatusOr<std::string> FromRank(int rank, absl::string_view text);
-  // The error of the rank with the largest `first`, the number of ranks from it on; 0: OK.
+  // Returns the error of rank `ranks() - first`, where `first` has the largest value of all ranks; OK for 0.
   absl::Status ErrorOf(int32_t first, const absl::Status& mine);
-  // Returns the largest number that `work`, which takes its time, has on any rank; at least 0.
+  // Returns the largest result of `work`, which may take long, on any rank; results are at least 0.
   absl::StatusOr<int32_t> MaxAfter(absl::string_view doing, absl::FunctionRef<int32_t()> work);
-  // Meets the others again and again until all have a result, of which it returns the largest.
+  // Exchanges progress with the other ranks until all have a result, and returns the largest one.
   absl::StatusOr<int32_t> MeetUntilAll(Result& mine, absl::string_view doing);
 
   std::unique_ptr<hal::Exchange> everyone_;  // null: one rank
-  std::chrono::nanoseconds interval_{};      // of meetings of ranks at work
+  std::chrono::nanoseconds interval_{};      // time between two exchanges of ranks at work
   std::function<void(absl::string_view)> notes_;
-  std::unique_ptr<Deputy> deputy_;  // null before the first work
+  std::unique_ptr<Deputy> deputy_;  // null before the first call of MaxAfter
 };
 
 }  // namespace bowline

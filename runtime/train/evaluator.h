@@ -13,28 +13,28 @@
 
 namespace bowline {
 
-// The mean loss of a data set under the present parameters, by entry `eval_step` with the inputs `tokens` and `labels`
-// and the outputs `loss_sum` and `token_count`. Changes no state.
+// Computes the mean loss of a dataset under the current parameters with the entry `eval_step`: inputs `tokens` and
+// `labels`, outputs `loss_sum` and `token_count`. Changes no state.
 class Evaluator {
  public:
-  // Takes the samples of `dataset` in order, in batches of the plan, of which the last one may be part of one: the
-  // first `batches` of them; 0 for all. `session` and `dataset` outlive the evaluator. kFailedPrecondition when the
-  // plan cannot evaluate; kInvalidArgument when the data set has fewer samples than asked, or none.
+  // Evaluates the first `batches` batches of `dataset` in order, or, for 0, all samples, of which the last may fill
+  // only a part of a batch. `session` and `dataset` must outlive the evaluator. Returns kFailedPrecondition when the
+  // plan cannot evaluate, and kInvalidArgument when the dataset has fewer samples than asked for, or none.
   static absl::StatusOr<Evaluator> Create(Session* session, const TokenDataset* dataset, int64_t batches = 0);
 
-  // Fills the batch of a run on this rank, which takes as long as the disk of its data.
+  // Writes the batch of a run into this rank's inputs. May wait for the disk that holds the data.
   using Fill = absl::FunctionRef<absl::Status()>;
-  // Is asked before each run to fill its batch, and whether the run begins. All ranks of a run give the same answer.
+  // Called before each run: calls `fill`, and returns whether the run begins. All ranks must return the same answer.
   using GoesOn = absl::FunctionRef<absl::StatusOr<bool>(Fill fill)>;
 
-  // Sum of losses over count of tokens, both accumulated in f64. Each sample counts once, so that the result depends on
-  // the plan's batch by rounding alone, as long as the loss of a sample does not depend on those beside it. Nothing
-  // when `goes_on` says no. No heap allocation unless it fails.
+  // Returns the sum of losses divided by the number of tokens, both summed in f64, or nothing when `goes_on` returned
+  // false. Each sample counts once. So the batch size affects only rounding, if the loss of a sample does not depend on
+  // others in its batch. No heap allocation unless it fails.
   absl::StatusOr<std::optional<double>> Evaluate(GoesOn goes_on);
-  // The same, on one rank, to the end.
+  // As above, for one rank, without a way to stop early.
   absl::StatusOr<double> Evaluate();
 
-  // Whole batches, and one more where samples remain.
+  // The number of full batches, plus one if samples remain.
   int64_t batches() const { return whole_batches_ + (tail_ > 0 ? 1 : 0); }
   int64_t tokens() const { return whole_batches_ * ports_.tokens() + tail_ * ports_.sequence(); }
 
@@ -48,20 +48,20 @@ class Evaluator {
     }
   };
 
-  // Samples that do not fill a batch are repeated until they do, which every plan can run: the sums of that run are
-  // those of the tail times how often it fits, and of its first samples, which came once more. These are subtracted by
-  // two more runs, of them beside copies of one sample, and of copies alone. No sum is much larger than the wanted one,
-  // so that nothing is lost by the subtraction.
+  // Every plan runs full batches only, so the t remaining samples (the tail) are repeated until they fill one. Its sums
+  // are those of the tail times the number of whole repetitions, plus those of the tail's first samples, which came
+  // once more. Two further runs subtract the latter: first samples beside copies of one sample, and copies alone. No
+  // sum is much larger than the result, so that subtraction loses no precision.
   enum TailRun { kRepeated, kFirstOnes, kCopies };
 
   int64_t runs() const { return whole_batches_ + tail_runs_; }
-  // The draw of a row of a run.
+  // Returns the draw for a row of a run's batch.
   int64_t DrawOf(int64_t run, int64_t row) const;
   absl::Status FillRows(int64_t run, int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
-  // Has the batch of a run written, and begins it; nothing when `goes_on` says no.
+  // Has `goes_on` fill the batch of a run, then starts the run; nothing when `goes_on` returned false.
   absl::StatusOr<std::optional<RunTicket>> Start(int64_t run, GoesOn goes_on);
   absl::StatusOr<Sums> ReadSums();
-  // How often the sums of a run count.
+  // Returns the factor with which the sums of a run count in the result.
   double FactorOf(int64_t run) const;
 
   Evaluator(Session* session, TokenPorts ports, Sampler sampler)
@@ -71,7 +71,7 @@ class Evaluator {
   TokenPorts ports_;
   Sampler sampler_;
   int64_t whole_batches_ = 0;
-  int64_t tail_ = 0;  // samples behind the whole batches
+  int64_t tail_ = 0;  // samples after the whole batches
   int64_t tail_runs_ = 0;
   int entry_ = 0;
   bool overlaps_ = false;

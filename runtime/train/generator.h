@@ -16,33 +16,33 @@ namespace bowline {
 
 struct GenerateOptions {
   int64_t max_new_tokens = 0;
-  double temperature = 1;  // >= 0; 0 is greedy
+  double temperature = 1;  // at least 0; 0 always picks the likeliest token
   uint64_t seed = 0;
-  bool only_bytes = true;  // pick ids below 256 alone, which have a text
+  bool only_bytes = true;  // pick only ids below 256, which stand for bytes
 };
 
-// Continues a text by the entry of kind Generate: inputs `tokens` i32 [1, S] and `position` i32 [1], output `logits`
-// f32 [1, V], those of the token after `position`. In texts a token is a byte, its id the byte's value.
+// Continues a text with the entry of kind Generate: inputs `tokens` i32 [1, S] and `position` i32 [1], output `logits`
+// f32 [1, V] for the token after `position`. In texts a token is one byte, and its id the byte's value.
 class Generator {
  public:
-  // kFailedPrecondition when the plan cannot generate. `session`, whose parameters are loaded, outlives the generator.
-  // Each text is a request: where states are per request, the entry of kind Init runs before it, which sets no weights
-  // in plans that only generate.
+  // `session` must have its parameters loaded and outlive the generator. Returns kFailedPrecondition when the plan
+  // cannot generate. Each text is one request: if the plan has states per request, the entry of kind Init runs before
+  // it. In plans that only generate, that entry sets no weights.
   static absl::StatusOr<Generator> Create(Session* session);
 
-  // Calls `write` with each token as it is produced; an error of it ends the generation. When the
-  // text is longer than the context, the last S tokens are seen. The same plan, weights, prompt and options give the
-  // same text. Ends early, without an error, when `stop` becomes true.
+  // Calls `write` with each new token; an error of `write` ends the generation. The model sees at most the last S
+  // tokens of the text. The same plan, weights, prompt and options give the same text. If `stop` becomes true,
+  // generation ends early with OK.
   //
-  // All ranks of a run call it with the same prompt and options and an agreement of theirs (null: a run of one rank).
-  // Rank 0 chooses the tokens and is the only one to write; a stop of any rank stops all.
+  // All ranks of a run must call this with the same prompt and options, each with its agreement (null: a run of one
+  // rank). Rank 0 chooses the tokens, and only rank 0 calls `write`. A stop on any rank stops all ranks.
   //
-  // kInvalidArgument for an empty prompt or an id that the vocabulary lacks; kInternal for logits that are no numbers.
+  // kInvalidArgument: empty prompt, or an id outside the vocabulary. kInternal: logits that are not finite.
   absl::Status Generate(absl::Span<const int32_t> prompt, const GenerateOptions& options,
                         absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop,
                         Agreement* agreement = nullptr);
 
-  // The same for a text of bytes: `write` gets each byte as it is produced, valid UTF-8 or not.
+  // As above for a text: `write` receives each byte as it is produced, whether or not the text is valid UTF-8.
   absl::Status Generate(absl::string_view prompt, const GenerateOptions& options,
                         absl::FunctionRef<absl::Status(absl::string_view)> write, const std::atomic<bool>& stop,
                         Agreement* agreement = nullptr);
@@ -53,9 +53,9 @@ class Generator {
  private:
   explicit Generator(Session* session) : session_(session) {}
 
-  // Gives states that are per request their initial value.
+  // Sets all states that are per request to their initial values.
   absl::Status BeginRequest();
-  // The logits after `text` of the ids below `candidates`.
+  // Computes the logits of the token after `text`, and returns those of the ids below `candidates`.
   absl::StatusOr<absl::Span<const float>> Logits(absl::Span<const int32_t> text, int64_t candidates);
 
   Session* session_;

@@ -9,18 +9,18 @@
 
 namespace bowline {
 
-// The keys of config.json that determine a model's results (number of heads, rotation, epsilon of norms, activation,
-// ...), where the config.json of `directory` has another value than the one that the plan was compiled from:
-// '"rope_theta" is 500000.0, but 10000.0 in the plan'. The family that read the model knew these keys, and the plan
-// lists them, with the values that absent ones mean. A key that one of both must have and lacks is not compared; older
-// and newer forms of the rotation's keys are the same. Empty where the plan or the directory has no config.json.
-// kInvalidArgument where one is no JSON object.
+// Compares the config.json of `directory` with that of the plan, and describes each difference:
+// '"rope_theta" is 500000.0, but 10000.0 in the plan'. Compares only keys that determine the model's results
+// (number of heads, rotation, epsilon of norms, activation, ...). The plan lists these keys with their
+// defaults. A key without a default that one file lacks is not compared; old and new spellings of the
+// rotation's keys are equal. Empty where the plan or the directory has no config.json. Returns
+// kInvalidArgument where a file is not a JSON object.
 absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory);
 
-// Whether the plan has a config.json and `directory` none that could be compared with it.
+// Returns whether the plan has a config.json but `directory` has none to compare with it.
 bool LacksConfig(const fbs::Plan& plan, const std::string& directory);
 
-// kFailedPrecondition naming the file, the plan and every such difference.
+// Returns kFailedPrecondition if there is a difference, naming the file, the plan and all differences.
 absl::Status RequireSameConfig(const fbs::Plan& plan, absl::string_view plan_name, const std::string& directory);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_MODEL_STATE_H_
 #define BOWLINE_RUNTIME_TRAIN_MODEL_STATE_H_
 
-// A plan's states as checkpoints see them.
+// Gives checkpoints access to the states of a plan.
 
 #include <cstdint>
 #include <optional>
@@ -14,25 +14,25 @@
 
 namespace bowline {
 
-// The mesh of the plan, and the session's rank in it.
+// Returns the mesh of the plan and the session's rank in it.
 RankInMesh RankOf(const Session& session);
 
-// The tensors that checkpoints of the plan have, and those that are loaded from them: states of all roles in the plan's
-// order, with their memory if the session, which outlives it, has it. Weights go into model.safetensors under their
-// Hugging Face names, everything else into optimizer.safetensors.
+// Returns the tensors that checkpoints of the plan save and load: the states of all roles, in the plan's order. Those
+// that the session holds have their memory, which the session must outlive. Weights go into model.safetensors under
+// their Hugging Face names, all other states into optimizer.safetensors.
 std::vector<CheckpointTensor> StateTensors(Session& session);
 
-// Gives a value to states that no checkpoint has: runs the plan's entry of kind Init, which sets all states, if the
-// plan has such a state. Checkpoints or weights are loaded after this.
+// Initializes the states that checkpoints do not save. If the plan has any, runs its entry of kind Init, which sets all
+// states. So load checkpoints or weights only after this.
 absl::Status InitializeUnsaved(Session& session);
 
-// The value of the state that counts finished steps; nothing if the plan has no such state.
+// Reads the state that counts finished steps; nothing if the plan has none.
 absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session);
 
-// A text that the plan carries; empty when it does not.
+// Returns the text attached to the plan under `name`; empty if there is none.
 absl::string_view AttachmentOf(const fbs::Plan& plan, absl::string_view name);
 
-// The model's config.json.
+// Returns the config.json of the model that the plan was compiled from; empty if there is none.
 inline absl::string_view AttachedConfig(const fbs::Plan& plan) { return AttachmentOf(plan, kConfigAttachment); }
 
 }  // namespace bowline

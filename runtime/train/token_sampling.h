@@ -7,9 +7,9 @@
 
 namespace bowline {
 
-// Picks an index of `logits`, which are not empty and finite, as the kernel sample_tokens does
-// (kernels/cpu/sampling/logits_row.h): the largest, the first of equals, when temperature is 0; otherwise index i with
-// the probability softmax(logits / temperature)[i].
+// Picks an index of `logits`, which must be finite and not empty. For temperature 0 it is the first of the largest
+// logits. Otherwise index i has probability softmax(logits / temperature)[i], and `seed` and `draw` determine the
+// choice. The kernel sample_tokens (kernels/cpu/sampling/logits_row.h) picks the same index.
 int64_t SampleToken(absl::Span<const float> logits, double temperature, uint64_t seed, uint64_t draw);
 
 }  // namespace bowline

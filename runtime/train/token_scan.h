@@ -11,16 +11,16 @@
 
 namespace bowline {
 
-// How a scan says how far it is.
+// Receives the progress of a scan on this rank, in tokens.
 using ScanProgress = absl::FunctionRef<void(int64_t tokens_done, int64_t tokens)>;
 
-// Finds tokens outside of [0, vocabulary) in all files of `dataset`, which was opened with that vocabulary, before a
-// run needs them. All ranks call it with the same data; each looks at its share of each file, and all return the error
-// of the first rank that has one: kInvalidArgument naming file, position, id and vocabulary.
+// Finds tokens outside [0, vocabulary) in all files of `dataset`, which must have been opened with that vocabulary. All
+// ranks call it with the same data, and each checks its share of each file. All return the error of the lowest rank
+// that has one: kInvalidArgument, naming file, position, id and vocabulary.
 //
-// Files of a type that holds no id outside are not read. Neither are those that were scanned before: `cache` is a
-// folder for a small file for each, which is named by the file's size, times and fingerprint; empty: nothing is kept. A
-// folder that cannot be written and damaged files in it are as if nothing had been kept.
+// Skips files whose type cannot hold an invalid id, and files that an earlier scan accepted. `cache` is a folder that
+// keeps a small file for each of these, named by size, times and fingerprint; empty: none is kept. If the folder cannot
+// be written or its files are damaged, the scan runs again.
 absl::Status ScanTokens(const TokenDataset& dataset, int64_t vocabulary, const std::string& cache, Agreement& agreement,
                         ScanProgress progress);
 

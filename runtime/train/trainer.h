@@ -19,72 +19,72 @@
 
 namespace bowline {
 
-// The numbers that a step reports; loss and norm are from before its update of the parameters.
+// The results of one step. Loss and gradient norm are computed with the parameters before the update.
 struct StepResult {
-  float loss = 0;       // mean over the tokens of the step
-  float grad_norm = 0;  // global, before clipping
+  float loss = 0;       // mean over all tokens of the step
+  float grad_norm = 0;  // over all parameters, before clipping
   float lr = 0;         // the learning rate that the step used
-  // Seconds in which the host handed the step's commands to the device (Session::IssueSeconds). Nothing for devices
-  // that compute while the host hands over commands.
+  // Seconds that the host needed to issue the step's commands (Session::IssueSeconds). Absent for devices that compute
+  // while the host issues.
   std::optional<double> host_seconds = {};
 };
 
-// Runs the steps of a training plan: its entry of kind TrainStep with the inputs `tokens` and `labels` and the outputs
-// `loss`, `grad_norm` and `lr`.
+// Runs the steps of a training plan with its entry of kind TrainStep: inputs `tokens` and `labels`, outputs `loss`,
+// `grad_norm` and `lr`.
 class Trainer {
  public:
-  // Data order and everything random follow from the seed of the plan. `session` and `dataset` outlive the trainer.
-  // kFailedPrecondition when the plan is no training plan; kInvalidArgument when the dataset is too short.
+  // The plan's seed determines the data order and all random numbers. `session` and `dataset` must outlive the trainer.
+  // Returns kFailedPrecondition when the plan is no training plan, and kInvalidArgument when the dataset is too short.
   static absl::StatusOr<Trainer> Create(Session* session, const TokenDataset* dataset, DataOrder order);
 
-  // Starts a new run: fills parameters and optimizer state as the plan says. Weights may be loaded afterwards.
+  // Starts a new run: initializes parameters and optimizer state. The caller may load weights afterwards.
   absl::Status Initialize();
 
-  // Starts a run where another one, of whatever ranks, stopped. kFailedPrecondition, with nothing touched, when the
-  // checkpoint is of another model, or of a run with other settings: the recipe of the plan, "order", "seed", "data",
-  // "batch" and "seq". Those that `allowed` names may differ; then `changes` gives them. Where draws of another order,
-  // seed, data set or length of sequences would not go on, they begin anew. kDataLoss when the checkpoint contradicts
-  // itself.
-  // `check`, which may be null, looks at all saved values.
+  // Continues the run that saved `checkpoint`, with any ranks. Returns kFailedPrecondition,
+  // before any change, when the model or a setting differs: the plan's recipe, "order", "seed",
+  // "data", "batch" and "seq". Settings named in `allowed` may differ; changes() then lists
+  // them. If order, seed, data or the length of sequences differ, draws restart at 0. Returns
+  // kDataLoss when the checkpoint contradicts itself. `check`, which may be null, visits all
+  // saved values.
   absl::Status Resume(const Checkpoint& checkpoint, absl::Span<const std::string> allowed = {},
                       FiniteCheck* check = nullptr);
   const std::vector<SettingChange>& changes() const { return changes_; }
 
-  // The random text by which checkpoints name this run; kept by Resume if the checkpoint has one.
+  // The random text that names this run in checkpoints. Resume replaces it by that of the checkpoint, if it has one.
   void SetRun(std::string run) { run_ = std::move(run); }
   const std::string& run() const { return run_; }
 
-  // The lines of metrics that could not be written, for the checkpoints. Resume takes those of its checkpoint.
+  // Lines of metrics that could not be written; checkpoints store them. Resume sets them from its checkpoint.
   void SetUnwrittenMetrics(std::vector<std::string> lines) { unwritten_metrics_ = std::move(lines); }
   const std::vector<std::string>& unwritten_metrics() const { return unwritten_metrics_; }
 
-  // Reads the data of the next step into the plan's inputs, unless they are there. Several ranks tell each other of
-  // unusable data before any of them begins the step.
+  // Writes the data of the next step into the plan's inputs, unless they hold it already. Run on all ranks before Step,
+  // it lets them agree on unusable data before any of them begins the step.
   absl::Status FillNext();
 
-  // To be called when another entry of the plan has run since FillNext: it may have used the memory of the inputs.
+  // Call when another entry of the plan has run since FillNext, because that may have overwritten the inputs.
   void ForgetInputs() {
     if (!fills_ahead_) filled_.reset();
   }
 
-  // Fills the inputs of the next step by `fill` while the device computes. Returns when all ranks have filled theirs.
-  // If one rank calls this function in a step, all ranks must.
+  // Calls `fill`, which writes the inputs of the next step while the device computes, and returns when all ranks have
+  // called theirs. If one rank passes this to Step, all ranks must.
   using FillTogether = absl::FunctionRef<absl::Status(absl::FunctionRef<void()> fill)>;
 
-  // Runs one step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
+  // Runs one step. No heap allocation unless it fails. If the run itself fails, the state may be updated in part.
   absl::StatusOr<StepResult> Step(FillTogether fill_together);
-  // The same where no other rank waits for this one's data.
+  // As above, for runs in which no other rank waits for this rank's data.
   absl::StatusOr<StepResult> Step();
 
-  // Everything that Resume needs, with the tensors' memory as it is when it is read.
+  // Returns everything that Resume needs. The tensors refer to the session's memory, which steps change.
   CheckpointContent Content() const;
 
-  // Saves that, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks all call it, with their
-  // agreement.
+  // Saves Content() as a checkpoint (checkpoint.h) and returns its path. In a run of several ranks all call it, with
+  // their agreement.
   absl::StatusOr<std::string> Save(const std::string& directory, Agreement* agreement = nullptr) const;
 
-  // The type in which checkpoints have parameters of type f32: f32 at first, or bf16, which readers of weights take;
-  // the optimizer's file then has their bits for Resume.
+  // Sets the type in which checkpoints store f32 parameters: f32 (the default) or bf16, as readers of weights use it.
+  // With bf16, the optimizer's file also has the exact bits, for Resume.
   void SetSavedType(ElementType type) { saved_type_ = type; }
 
   int64_t steps_done() const { return step_; }
@@ -97,12 +97,12 @@ class Trainer {
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
   struct Setting;
-  // Those of the checkpoint and of this run that are not in the recipe, one list for all questions.
+  // Settings outside the recipe, in the checkpoint and in this run.
   std::vector<Setting> SettingsBeside(const TrainerState& state) const;
-  // These, and those of the recipes.
+  // The names of these and of all settings in both recipes.
   std::vector<std::string> SettingNames(const TrainerState& state) const;
 
-  // Runs the step whose inputs are written. If the plan lets two runs overlap, the inputs of the next step are written
+  // Runs the step whose inputs are written. If the plan allows two runs in flight, writes the inputs of the next step
   // while the device computes.
   absl::Status Run(FillTogether fill_together);
 
@@ -117,7 +117,7 @@ class Trainer {
   std::vector<SettingChange> changes_;
   int entry_ = 0;
   bool fills_ahead_ = false;
-  std::optional<int64_t> filled_;  // the first draw of the batch that is written for the next step
+  std::optional<int64_t> filled_;  // first draw of the batch written for the next step
   TensorRef loss_, grad_norm_, lr_;
   int64_t step_ = 0;
   int64_t next_draw_ = 0;

@@ -9,35 +9,35 @@
 
 namespace bowline {
 
-// Says whether to refuse weights whose config.json describes another model than the plan's does
+// Says how to treat weights whose config.json describes another model than the plan's
 // (runtime/train/model_config.h).
 enum class OtherConfig {
-  kRefuse,  // results would be those of no model
-  kReport,  // training adapts the weights
+  kRefuse,  // return an error, because the results would be those of no model
+  kReport,  // only report it, because training adapts the weights
 };
 
 struct LoadedWeights {
-  std::string directory;            // the directory that they came from
-  int64_t tensors = 0;              // the number of parameters that were filled: all of the plan
-  ExternalBytes external;           // the bytes of parameters in memory space External
-  std::vector<std::string> unused;  // tensors on disk that the plan has no use for
+  std::string directory;            // the directory or file with the weights
+  int64_t tensors = 0;              // number of parameters filled: all those of the plan
+  ExternalBytes external;           // bytes of parameters in memory space External
+  std::vector<std::string> unused;  // tensors in the files that the plan does not use
   std::vector<std::string> config_differences;
-  std::string checkpoint;  // the latest of those beside weights in the directory, which were taken; empty without any
+  std::string checkpoint;  // latest checkpoint in the directory, if the directory's own weights were loaded instead
 };
 
-// Fills the shards of the session's rank of every parameter of the plan from a Hugging Face directory:
-// model.safetensors, or shards with their index; or from a checkpoint, whatever ranks saved it. A directory that
-// training saved checkpoints into stands for its latest checkpoint. Or from a GGUF file (*.gguf), whose blocks and
-// order of rows become those of the parameter (runtime/base/gguf_model.h). Tensors are found by the plan's keys
-// (runtime/base/weight_key.h) and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even. A
-// parameter in memory space External is read where it is in the file, which stays mapped as long as the session, if it
-// has the parameter's type and alignment there, the rank's shard is contiguous, and the device reads memory of the
-// host; otherwise it is copied too.
+// Fills every parameter of the plan, in this rank's shards, from one of three sources. A Hugging Face directory has
+// model.safetensors, or shards with an index. A checkpoint may be saved by any ranks; the directory of a training
+// run stands for its latest checkpoint. In a GGUF file (*.gguf) blocks and the order of rows are converted to those
+// of the parameter (runtime/base/gguf_model.h). Tensors are found by the plan's keys (runtime/base/weight_key.h)
+// and converted from f64, f32, f16 or bf16 to the parameter's type, rounded to nearest even. A parameter in memory
+// space External is used where the file is mapped, for as long as the session lives, if it has the parameter's type
+// and alignment there, the rank's shard is contiguous, and the device reads host memory. Otherwise it is copied as
+// well.
 //
-// kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, naming every tensor that
-// is missing or has another shape or an unsuitable type, or that the plan would ignore although it belongs to a model:
-// any but buffers of old files and the head of tied embeddings. Where the plan has no config.json, as those of a .mlir
-// model, ignored tensors are only reported.
+// Returns kNotFound when there are no weights. Before changing any parameter, returns kFailedPrecondition naming every
+// tensor that is missing, has another shape or an unsuitable type, or would be ignored although it belongs to a model:
+// any but buffers of old files and the head of tied embeddings. If the plan has no config.json, as for a .mlir model,
+// ignored tensors are only reported.
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& directory,
                                           OtherConfig other_config = OtherConfig::kRefuse);
 

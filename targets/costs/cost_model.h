@@ -9,16 +9,16 @@
 
 namespace bowline::targets {
 
-// The speed of a target, as its description states it.
+// The speed of a device, as the description of its target states it.
 struct Costs {
-  double flops = 80e9;            // per second of a thread, or of the device where a plan has no threads of the host
-  double bytes = 5e9;             // per second that the same moves from and to memory
-  double command_seconds = 1e-6;  // that any command takes at least
-  LinkOptions link = {.bandwidth = 1e9, .latency = std::chrono::microseconds(20)};  // where nothing else is known
+  double flops = 80e9;            // operations/s of one host thread, or of the device if plans have no host threads
+  double bytes = 5e9;             // memory traffic in bytes per second, of the same unit
+  double command_seconds = 1e-6;  // the least time of any command
+  LinkOptions link = {.bandwidth = 1e9, .latency = std::chrono::microseconds(20)};  // of axes without a given link
 };
 
-// Predicts the seconds that commands take. It is the one model by which orders of commands, chunks of collectives and
-// stages are chosen and timelines predicted. Results never depend on it.
+// Predicts the seconds that commands take. The compiler uses this one model to order commands, to divide collectives
+// into chunks and layers into stages, and to predict timelines. It never affects computed values.
 class CostModel {
  public:
   explicit CostModel(const Costs& costs, double threads = 1, LinkTable links = {})
@@ -26,16 +26,16 @@ class CostModel {
 
   const Costs& costs() const { return costs_; }
 
-  // The seconds of a launch: those of the arithmetic or of the traffic that a kernel states, whichever are more, and
-  // those that any command takes.
+  // Returns the seconds of a launch: the longer of its arithmetic and its memory traffic, which all threads share, and
+  // the fixed time of a command on top. The kernel states `flops` and `bytes`.
   double LaunchSeconds(double flops, double bytes) const {
     return costs_.command_seconds + std::max(flops / costs_.flops, bytes / costs_.bytes) / threads_;
   }
   double CopySeconds(double size) const { return costs_.command_seconds + 2 * size / costs_.bytes; }
-  // The number of floating-point operations that take as long as one byte of traffic.
+  // Returns how many floating-point operations take as long as one byte of memory traffic.
   double FlopsPerByte() const { return costs_.flops / costs_.bytes; }
 
-  // The link of a communicator along `axes`, which are names: the slowest of theirs.
+  // Returns the link of a communicator along `axes`, a range of names: the slowest of the links of these axes.
   template <typename Axes>
   LinkOptions LinkAlong(const Axes& axes) const {
     LinkOptions slowest;
@@ -49,8 +49,8 @@ class CostModel {
     }
     return any ? slowest : costs_.link;
   }
-  // The seconds of a collective on a ring of `ranks` members over the link `along`. `whole` is the number of bytes of
-  // the tensors before they are scattered or after they are gathered.
+  // Returns the seconds of a collective on a ring of `ranks` members over the link `along`. `whole` is the size in
+  // bytes of its tensors before a scatter or after a gather.
   double CollectiveSeconds(const LinkOptions& along, const collectives::Definition& collective, double whole,
                            double ranks) const {
     return costs_.command_seconds + collective.Steps(ranks) * along.Seconds(collective.BytesOfStep(whole, ranks));

@@ -13,31 +13,31 @@
 
 namespace bowline::targets {
 
-// A link between neighbours on a ring of a communicator's members, in each direction. Zeros mean infinitely fast.
+// A link between neighbours in a communicator's ring, with this speed in each direction. Zero: infinitely fast.
 struct LinkOptions {
-  double bandwidth = 0;  // bytes/s
+  double bandwidth = 0;  // bytes per second
   std::chrono::nanoseconds latency{0};
 
   bool emulated() const { return bandwidth > 0 || latency.count() > 0; }
-  // The time that a message takes.
+  // Returns the seconds that a message of so many bytes takes.
   double Seconds(double bytes) const {
     return static_cast<double>(latency.count()) * 1e-9 + (bandwidth > 0 ? bytes / bandwidth : 0);
   }
 };
 
-// The one of two links on which a message of a megabyte takes longer.
+// Returns the link on which a message of one megabyte (10^6 bytes) takes longer.
 const LinkOptions& SlowestOf(const LinkOptions& a, const LinkOptions& b);
 
-// The link of each axis of the mesh; that of "" is for all other axes. A communicator along several axes has the
-// slowest of theirs.
+// The link of each mesh axis, by its name. The key "" has the link of all axes without a key of their own. A
+// communicator along several axes uses the slowest of their links.
 using LinkTable = std::map<std::string, LinkOptions, std::less<>>;
 
-// "bandwidth=10GB/s,latency=5us": either or both. Bandwidth in B/s, KB/s, MB/s, GB/s or TB/s (powers of 1000), latency
-// in ns, us, ms or s. Returns kInvalidArgument naming the allowed forms.
+// Parses "bandwidth=10GB/s,latency=5us", or either of the two alone. Units are B/s, KB/s, MB/s, GB/s or TB/s (powers of
+// 1000), and ns, us, ms or s. Returns kInvalidArgument, naming the allowed forms, for other texts.
 absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
 
-// "[AXIS:]LINK" each, one at most for an axis and one for all others. Returns kInvalidArgument with the text and
-// what is wrong, naming `axes`, those of the mesh, where an axis is none of them.
+// Parses texts of the form "[AXIS:]LINK". Each axis may have one link; a text without AXIS is for all other axes.
+// Returns kInvalidArgument for an invalid or repeated link, or an axis that is none of `axes`, those of the mesh.
 absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::Span<const std::string> axes);
 
 }  // namespace bowline::targets

@@ -5,7 +5,7 @@
 
 namespace bowline::targets::cpu {
 
-// x86-64, the threads of one process. Devices with code and kernels of CPUs describe themselves as changes of it.
+// Describes x86-64 CPUs that run the threads of one process. Other targets that use CPU kernels copy and modify it.
 const Target& Description();
 
 }  // namespace bowline::targets::cpu

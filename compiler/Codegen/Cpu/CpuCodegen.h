@@ -13,12 +13,12 @@
 //
 //   extern "C" void SYMBOL(void *const *arguments, int64_t begin, int64_t end);
 //
-// `arguments` holds the addresses, multiples of 64, of the dense row-major inputs, then of the outputs. i1 is one byte,
-// 0 or 1. The caller covers [0, parallelExtent) with disjoint ranges, from any number of threads; results are the same
-// bits however it is divided. The code allocates nothing, writes nothing but the outputs and calls nothing but the C
-// library's f64 functions cos, erf, exp, log, pow, sin and tanh, which are undefined symbols of the image.
+// `arguments` holds the addresses of the inputs, then of the outputs: dense row-major tensors at multiples of 64 bytes.
+// An i1 is one byte, 0 or 1. Callers divide [0, parallelExtent) into disjoint ranges, for any number of threads; every
+// division gives the same bits. The code allocates nothing, writes only the outputs, and calls only the C library's f64
+// functions cos, erf, exp, log, pow, sin and tanh, which the image leaves undefined.
 //
-// bf16 and f16 are storage types: values are computed in f32 and rounded where they are stored.
+// bf16 and f16 are storage types: the code computes in f32 and rounds when it stores.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,17 +44,17 @@ class FuncOp;
 namespace bowline {
 
 struct CpuTarget {
-  /// A name that `targetCpu` knows; "native" is the most that this machine runs.
+  /// A name for `targetCpu`; "native" is the highest level that this machine runs.
   std::string cpu = "native";
-  /// Where set, the IR of every kernel is printed to it after each stage.
+  /// If set, receives the IR of every kernel after each stage.
   llvm::raw_ostream *dump = nullptr;
-  /// Where set, kernels that are in it are not compiled again.
+  /// If set, provides kernels that it has, and stores new ones.
   std::shared_ptr<KernelCache> cache;
-  /// Results of this many bytes or more are written past the caches where that saves reading their lines first. Written
-  /// and then read once, a result takes 7 % longer with 8 MiB (beside 32 MiB of third-level cache), and 13 % less time
-  /// with 16.
+  /// Results of at least this many bytes are written with non-temporal stores, where this avoids reading their cache
+  /// lines first. For a result that is written and then read once, measurements gave 7 % more time at 8 MiB (with a
+  /// third-level cache of 32 MiB), and 13 % less at 16 MiB.
   int64_t streamedBytes = int64_t{16} << 20;
-  /// When false, kernels are planned, but no machine code is generated; the results of `add` do not change.
+  /// If false, kernels are planned, but no machine code is generated; `add` returns the same results.
   bool hasCode = true;
 };
 
@@ -65,27 +65,27 @@ public:
 
   llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "") override;
 
-  /// Generates the code that follows a matrix product, on one tile of it:
+  /// Generates code that processes one tile of a matrix product:
   ///
   ///   extern "C" void SYMBOL(void *const *arguments, const float *tile, int64_t stride,
   ///                          int64_t m0, int64_t m1, int64_t n0, int64_t n1);
   ///
-  /// The first argument of `epilogue` is the product, tensor<MxNxf32>; others have the product's shape, one value per
-  /// row or column or one value; results have the product's shape; all are f32, bf16 or f16. The body is elementwise,
-  /// broadcasts and constants of one value. `arguments` holds the addresses of the other arguments, then of the
-  /// results: whole dense row-major tensors. `tile[(m - m0) * stride + n - n0]` is element (m, n) of the product. The
-  /// elements with m0 <= m < m1 and n0 <= n < n1 of all results are computed, in f32, and nothing else is read or
-  /// written. `inPlace` counts the product as argument 0; `parallelExtent` is the number of rows. Fails with a
-  /// diagnostic where the body is not of this form, and where `add` does.
+  /// The first argument of `epilogue` is the product, tensor<MxNxf32>. Other arguments have the product's shape, one
+  /// value per row or column, or one value; results have the product's shape. All are f32, bf16 or f16. The body has
+  /// elementwise operations, broadcasts and splat constants. `arguments` holds the addresses of the other arguments,
+  /// then of the results: whole dense row-major tensors. `tile[(m - m0) * stride + n - n0]` is element (m, n) of the
+  /// product. The code computes, in f32, the elements with m0 <= m < m1 and n0 <= n < n1 of all results, and accesses
+  /// no others. In the returned info `inPlace` counts the product as argument 0, and `parallelExtent` is the number of
+  /// rows. Fails with a diagnostic for other bodies, and where `add` does.
   llvm::FailureOr<KernelInfo> addEpilogue(mlir::func::FuncOp epilogue, llvm::StringRef symbol = "") override;
 
-  /// An ELF shared object with all kernels: the same bytes for the same kernels, always. Call once, after the last
-  /// `add`. Empty without code. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
+  /// Returns an ELF shared object with all kernels; equal kernels give equal bytes. Call once, after the last `add`.
+  /// Empty without code. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
   llvm::FailureOr<std::vector<char>> finish() override;
 
   llvm::StringRef imageFormat() const override;
 
-  /// The target with "native" resolved; empty if it is unknown.
+  /// Returns the CPU of the target, with "native" resolved; empty if it is unknown.
   llvm::StringRef cpu() const;
 
 private:

@@ -15,17 +15,17 @@
 
 namespace bowline::codegen {
 
-/// Checks the body that CpuCodegen::addEpilogue describes, before layers are decomposed.
+/// Fails unless the body, before its layers are decomposed, has the form that CpuCodegen::addEpilogue describes.
 llvm::LogicalResult checkEpilogue(mlir::func::FuncOp epilogue);
 
-/// One nest over the rows and columns of the product.
+/// Returns a nest over the rows and columns of the product.
 llvm::FailureOr<std::unique_ptr<Nest>> planEpilogue(mlir::func::FuncOp epilogue);
 
 /// Appends to `module` the function `symbol(arguments, tile, stride, m0, m1, n0, n1)`.
 llvm::LogicalResult emitEpilogue(mlir::ModuleOp module, llvm::StringRef symbol, mlir::func::FuncOp epilogue,
                                  const Nest &nest, const TargetCpu &cpu);
 
-/// (output, argument) pairs that may be the same memory.
+/// Returns the (output, argument) pairs that may be the same memory.
 llvm::SmallVector<std::pair<int, int>> findEpiloguePairs(mlir::func::FuncOp epilogue);
 
 } // namespace bowline::codegen

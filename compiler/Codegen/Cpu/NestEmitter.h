@@ -15,8 +15,8 @@
 
 namespace bowline::codegen {
 
-/// Appends to `module` the function `symbol(arguments, begin, end)` that computes units [begin, end) of `nests`, those
-/// of the first nest before those of the second, as scf loops over vectors. `kernel` has the arguments' types.
+/// Appends to `module` the function `symbol(arguments, begin, end)`, as scf loops over vectors. It computes the units
+/// [begin, end) of `nests`, which are numbered from nest to nest. `kernel` has the types of the arguments.
 llvm::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::func::FuncOp kernel,
                                llvm::ArrayRef<std::unique_ptr<Nest>> nests, const TargetCpu &cpu);
 

@@ -19,16 +19,16 @@
 
 namespace bowline::codegen {
 
-/// Position-independent code for `cpu`.
+/// Creates a machine that generates position-independent code for `cpu`.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetCpu &cpu);
 
-/// Optimises `module`, whose loops are vectors already. `prepareModule` must have been called on it.
+/// Optimises `module`, whose loops already use vectors. Call `prepareModule` first.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// Sets triple, data layout and the attributes of functions.
+/// Sets the triple, the data layout and the attributes of functions.
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine, const TargetCpu &cpu);
 
-/// The name of the one function in a kernel's object file, which does not depend on the kernel's name.
+/// The name of the only function in a kernel's object file, the same for all kernels.
 inline constexpr llvm::StringLiteral kKernelSymbol = "kernel";
 
 /// The code of `module` as an ELF object file.
@@ -36,11 +36,11 @@ llvm::Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine
 
 struct KernelObject {
   std::string symbol;
-  /// Defines kKernelSymbol, which becomes `symbol`.
+  /// Defines kKernelSymbol, which linkObjects renames to `symbol`.
   std::string object;
 };
 
-/// One shared object. Errors are faults of the machine, not of the linked objects. Writes no file.
+/// Links one shared object without writing files. Errors are faults of the machine, not of the objects.
 llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<KernelObject> objects);
 
 } // namespace bowline::codegen

@@ -18,19 +18,19 @@
 
 namespace bowline::codegen {
 
-/// The folder of the toolkit: $CUDA_HOME or $CUDA_PATH, the first that is set; else where ptxas on the PATH is, or
-/// /usr/local/cuda. None where it has no ptxas.
+/// Returns the toolkit's folder: $CUDA_HOME or, if that is not set, $CUDA_PATH; if neither is set, the one with ptxas
+/// on the PATH, or /usr/local/cuda. Returns nothing if the folder has no ptxas.
 std::optional<std::string> findCudaToolkit();
 
-/// The time limit for ptxas in seconds. No plan takes as long: a ptxas that has not ended by then hangs.
+/// The time limit for ptxas in seconds, far above that of any plan: a ptxas that exceeds it hangs.
 inline constexpr unsigned kPtxasSeconds = 1800;
 
-/// Assembles PTX to machine code for `arch` with the toolkit's ptxas. `report` receives the lines of ptxas on registers
-/// and spills.
+/// Assembles PTX to machine code for `arch` with the toolkit's ptxas. `report`, if not null, receives the lines of
+/// ptxas on registers and spills.
 llvm::Expected<std::vector<char>> assemblePtx(llvm::StringRef toolkit, llvm::StringRef arch, llvm::StringRef ptx,
                                               std::string *report = nullptr, unsigned seconds = kPtxasSeconds);
 
-/// The path of libdevice, NVIDIA's f64 functions as LLVM bitcode.
+/// Returns the path of libdevice: NVIDIA's math functions as LLVM bitcode.
 std::string libdevicePath(llvm::StringRef toolkit);
 
 } // namespace bowline::codegen

@@ -23,23 +23,23 @@ namespace bowline {
 struct GpuTarget {
   /// One of `kGpuArchNames`.
   std::string arch = "sm_90a";
-  /// Where set, the IR of every kernel is printed to it after each stage, then PTX of all and ptxas's report on each.
+  /// If set, receives the IR of every kernel after each stage, then the PTX of all kernels and ptxas's report on each.
   llvm::raw_ostream *dump = nullptr;
-  /// When false, kernels are planned, but no machine code is generated for them.
+  /// If false, kernels are planned, but no machine code is generated.
   bool hasCode = true;
 };
 
-/// The names that `isGpuArch` knows, for messages.
+/// The names for which `isGpuArch` is true, for messages.
 inline constexpr llvm::StringLiteral kGpuArchNames = "sm_80, sm_90a or sm_100";
 
 bool isGpuArch(llvm::StringRef name);
 
-/// A kernel becomes
+/// Compiles each kernel to
 ///
 ///   .entry SYMBOL(pointers to the dense row-major inputs, then to the outputs, multiples of 64)
 ///
-/// for a grid of one dimension. i1 is one byte, bf16 and f16 are storage types as in CpuCodegen. The image is machine
-/// code where ptxas is at hand, else PTX, which the driver compiles when it is loaded.
+/// with a grid of one dimension. i1 is one byte; bf16 and f16 are storage types as in CpuCodegen. The image is machine
+/// code if ptxas is available, and otherwise PTX, which the driver compiles when it loads the image.
 class GpuCodegen : public KernelCodegen {
 public:
   explicit GpuCodegen(GpuTarget target);

@@ -16,20 +16,20 @@
 
 namespace bowline::codegen {
 
-/// The code of one kernel, and the grid that it is launched with.
+/// The code of one kernel and its launch configuration.
 struct GpuKernel {
   /// A module with one function, in the dialects that lowerToLLVM takes.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelGrid grid;
-  /// Pairs (output index, input index) that may be the same bytes, as in KernelInfo.
+  /// Pairs (output index, input index) that may be the same bytes; see KernelInfo.
   llvm::SmallVector<std::pair<int, int>> inPlace;
 };
 
-/// Emits the function of `kernel` on a GPU, for a grid and blocks of one dimension:
+/// Emits `kernel` as a GPU function for a grid and blocks of one dimension:
 ///
 ///   kernel void SYMBOL(pointer to each input, then to each output)
 ///
-/// Fails with a diagnostic where an operation has no code generation.
+/// Fails with a diagnostic where an operation is not supported.
 llvm::FailureOr<GpuKernel> emitGpuKernel(mlir::func::FuncOp kernel, llvm::StringRef symbol);
 
 } // namespace bowline::codegen

@@ -14,36 +14,36 @@
 
 namespace bowline::codegen {
 
-/// The thread that runs the code: its numbers, and how it exchanges values with others.
+/// The thread that executes the emitted code: its indices, and how it exchanges values with other threads.
 class Threads {
 public:
   Threads(KernelBuilder &b, Scopes &scopes) : b(b), scopes(scopes) {}
 
-  /// Begins a function: reads the numbers of its thread. `nameOfShared` is the symbol of the memory that warps share,
-  /// which `defineShared` adds to the module.
+  /// Begins a function: emits reads of the thread's indices. `nameOfShared` is the symbol for the memory that warps
+  /// share, which `defineShared` adds to the module.
   void begin(int64_t threadsOfBlock, std::string nameOfShared);
 
-  /// Calls an intrinsic and returns its result, null where `type` is null.
+  /// Calls an intrinsic and returns its result; null if `type` is null.
   Value intrinsic(StringRef name, Type type, ValueRange operands = {});
 
-  /// Returns `value` of the lane whose number is this lane's XOR `distance`.
+  /// Returns the `value` of the lane whose number is this lane's XOR `distance`.
   Value shuffle(Value value, int64_t distance);
 
-  /// Adds a barrier for the threads of a block.
+  /// Emits a barrier for all threads of the block.
   void barrier();
-  /// Adds a barrier for the threads that share a row.
+  /// Emits a barrier for the threads that share a row.
   void emitRowBarrier();
 
-  /// The address in shared memory of value `slot` of a warp.
+  /// Returns the address in shared memory of value `slot` of a warp.
   Value sharedAddress(int64_t slot, Value warp);
-  /// Defines the shared memory at the start of `module`, if `sharedAddress` was called.
+  /// Defines the shared memory at the start of `module`, if `sharedAddress` has been called.
   void defineShared(ModuleOp module);
 
-  /// The numbers of this thread in its block and of the block as i32; of its lane, its warp and the thread as i64.
+  /// i32: index of the thread in its block, and of the block. i64: lane, warp, and index of the thread in the block.
   Value thread, block, lane, warp, number;
-  /// The number of threads in a block.
+  /// The number of threads per block.
   int64_t count = 32;
-  /// Whether the threads of a block share a row; otherwise those of a warp do.
+  /// True if the threads of a block share a row; false if those of a warp do.
   bool rowOfBlock = false;
 
 private:

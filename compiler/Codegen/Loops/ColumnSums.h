@@ -15,7 +15,7 @@
 
 namespace bowline::codegen {
 
-/// The column sums of a nest. Each is in a buffer with the columns of the blocks that are computed together.
+/// Computes the column sums of a nest. Each sum has a buffer for the columns of the blocks that are computed together.
 class ColumnSums : public StackValues {
 public:
   ColumnSums(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory, Reductions &reductions,
@@ -26,7 +26,7 @@ public:
   /// Allocates the buffers on the stack.
   void allocate();
 
-  /// Computes all sums of the columns of `blocks`, or of all columns.
+  /// Computes all sums for the columns of `blocks`, or for all columns if `blocks` is null.
   void emitColumns(Blocks blocks);
 
   bool has(const Expr *expr) const override { return columns.count(expr); }
@@ -46,7 +46,7 @@ private:
   VectorLoops &loops;
   Prefetches &prefetches;
   llvm::SmallDenseMap<const Expr *, Argument> columns;
-  /// The index of the column that is first in the buffers.
+  /// The index of the column at the start of the buffers.
   Value firstColumn;
 };
 

@@ -13,7 +13,7 @@
 
 namespace bowline::codegen {
 
-/// Loads and stores of elements, one or one per lane, in the types in which memory holds them.
+/// Emits loads and stores of one element, or of one per lane, and converts between the types of memory and computation.
 class ElementMemory {
 public:
   ElementMemory(KernelFrame &frame, Indices &indices) : frame(frame), b(frame.b), indices(indices) {}
@@ -23,26 +23,26 @@ public:
   /// Limits `index`, or each of its lanes, to [low, high].
   Value clamp(Value index, int64_t low, int64_t high);
 
-  /// An alignment, in bytes, that the address of element `index` of `argument` in the first lane is known to have.
+  /// Returns the known alignment in bytes of the address of element `index` of `argument` in the first lane.
   unsigned alignmentOf(const Argument &argument, AffineExpr index);
 
-  /// Loads consecutive elements from `pointer` on, one per lane; zeros outside of `mask` where it is set. `alignment`
-  /// is the known alignment of the pointer, in bytes; 0 stands for that of an element.
+  /// Loads consecutive elements from `pointer` on, one per lane; lanes outside of `mask`, if it is set, become zero.
+  /// `alignment` is the known alignment of the pointer in bytes; 0 means that of an element.
   Value loadVector(const Argument &argument, Value pointer, Value mask, unsigned alignment = 0);
 
-  /// Stores consecutive elements from `pointer` on, one per lane that exists. With `isStreamed`, `pointer` lies a
-  /// number of whole vectors behind the start of a cache line. `alignment` is that of `loadVector`.
+  /// Stores consecutive elements from `pointer` on, one per existing lane; `alignment` is as in `loadVector`.
+  /// `isStreamed`: stores past the caches; `pointer` must be a whole number of vectors after the start of a cache line.
   void storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed = false,
                    unsigned alignment = 0);
 
   Value fromMemory(Value raw, Type elementType);
   Value toMemory(Value computed, Type elementType);
 
-  /// Whether a store was non-temporal.
+  /// Returns whether any store so far was non-temporal.
   bool hasStreamed() const { return streams; }
 
 private:
-  /// Stores `raw`, past the caches, at an address that is a multiple of its size or of a cache line.
+  /// Stores `raw` non-temporally. The address must be a multiple of the size of `raw` or of a cache line.
   void streamVector(Type elementType, Value pointer, Value raw);
 
   Type sameLanes(Value like, Type element);

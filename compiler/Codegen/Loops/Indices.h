@@ -13,41 +13,41 @@
 
 namespace bowline::codegen {
 
-/// The dimension along which values are vectors.
+/// The lanes of the present vector: the dimension along which values are vectors.
 struct Lanes {
   DimSet dim = 0;
   int64_t count = 0;
-  /// One i1 per lane that says whether the lane exists; null where all do.
+  /// One i1 per lane: whether the lane exists. Null if all lanes exist.
   Value mask;
 };
 
-/// Emits the values of affine expressions of the dimensions at the current place of the code.
+/// Emits the values of affine expressions over the dimensions that have values in the present scopes.
 class Indices {
 public:
   Indices(KernelBuilder &b, Scopes &scopes) : b(b), scopes(scopes) {}
 
-  /// The lanes of the vector that is computed now. Code that begins vectors sets them, and resets them at the end.
+  /// The lanes of the vector being computed. Code that begins vectors sets them, and resets them at the end.
   Lanes lanes;
 
   bool isVarying(const Expr *expr) const { return expr->freeDims & lanes.dim; }
 
-  /// Lanes along `dim`: `count` of them, of which the first `present` exist.
+  /// Returns `count` lanes along `dim`, of which the first `present` exist.
   Lanes firstLanes(unsigned dim, int64_t count, int64_t present);
 
   /// Sets `lanes` for the last `rest` elements along `dim`.
   void setTailLanes(unsigned dim, int64_t rest);
 
-  /// Broadcasts `scalar` to all lanes, where there are lanes and it is no vector yet.
+  /// Broadcasts a scalar to all lanes. Returns vectors, and all values outside vectors, unchanged.
   Value toLanes(Value scalar);
 
-  /// The value of `expr` in the first lane, an i64.
+  /// Returns the value of `expr` in the first lane as an i64.
   Value scalarIndex(AffineExpr expr);
 
-  /// The values of `expr` in all lanes, as integers of `type`, which is wide enough.
+  /// Returns the values of `expr` in all lanes as integers of `type`, which must be wide enough.
   Value vectorIndex(AffineExpr expr, Type type);
 
-  /// Whether all bounds of `box` hold: `count` conditions, one per lane, or a single one where `count` is 0. Null for a
-  /// box without bounds.
+  /// Returns whether all bounds of `box` hold, as one condition per lane (`count` lanes), or as a single condition if
+  /// `count` is 0. Returns null for a box without bounds.
   Value holds(const graph::IndexBox &box, int64_t count);
 
 private:

@@ -13,13 +13,13 @@
 
 namespace bowline::codegen {
 
-/// The values that a reduction over the row computes and the full results need again, in a buffer of one row.
+/// A buffer with the row of values that a reduction over the row computes and that the full results use again.
 class KeptRow : public StackValues {
 public:
   KeptRow(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
 
-  /// Allocates the buffer, where the nest keeps a row.
+  /// Allocates the buffer if the nest has such a row (Nest::kept).
   void allocate();
 
   bool has(const Expr *expr) const override { return frame.nest->kept && expr == frame.nest->kept->inSegment; }

@@ -40,19 +40,19 @@ namespace func = mlir::func;
 namespace scf = mlir::scf;
 namespace vector = mlir::vector;
 
-/// The type of a vector of `lanes` elements; the element type itself where `lanes` is 0.
+/// Returns the vector type with `lanes` elements, or the element type if `lanes` is 0.
 inline Type laneType(Type elementType, int64_t lanes) {
   return lanes == 0 ? elementType : VectorType::get({lanes}, elementType);
 }
 
-/// The type of an element in memory: i8 for i1, i16 for bf16, else the same type.
+/// Returns the type of an element in memory: i8 for i1, i16 for bf16, otherwise the same type.
 Type memoryType(Type elementType);
 
 inline SmallVector<const Expr *> valuesOf(ArrayRef<Nest::Store> stores) {
   return llvm::to_vector(llvm::map_range(stores, [](const Nest::Store &store) { return store.value; }));
 }
 
-/// A builder with one location that also makes constants.
+/// A builder that emits all code at one location, and constants.
 class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
@@ -61,10 +61,10 @@ public:
   Value i32(int64_t number) { return arith::ConstantOp::create(*this, getI32IntegerAttr(number)); }
   Value toI64(Value value) { return arith::ExtUIOp::create(*this, getI64Type(), value); }
 
-  /// A vector of `count` equal elements; a scalar where `count` is 0.
+  /// Emits a vector of `count` equal elements, or a scalar if `count` is 0.
   Value splat(TypedAttr element, int64_t count);
 
-  /// `count` elements of `vector`, from `first` on.
+  /// Extracts `count` elements of `vector`, from index `first` on.
   Value elements(Value vector, int64_t first, int64_t count);
 };
 
@@ -72,37 +72,37 @@ public:
 struct Argument {
   Value pointer;
   RankedTensorType type;
-  /// The number of elements from one row of a tile to the next; null where the tensor is dense.
+  /// The distance in elements between rows of a tile; null for a dense tensor.
   Value stride = {};
 };
 
-/// The kernel that is being emitted. The classes that emit it have state of their own and share only this.
+/// The kernel being emitted: the state that all classes which emit its code share.
 struct KernelFrame {
   KernelFrame(func::FuncOp kernel, Location loc, const TargetCpu &cpu, int64_t vectorAlignment = 0)
       : kernel(kernel), b(loc, kernel.getContext()), cpu(cpu), vectorLanes(cpu.vectorBits / 32),
         vectorAlignment(vectorAlignment) {}
 
-  /// Output number `number` of the kernel in memory.
+  /// Returns output `number` of the kernel in memory.
   const Argument &output(unsigned number) const { return arguments[inputCount + number]; }
 
   func::FuncOp kernel;
   KernelBuilder b;
   const TargetCpu &cpu;
-  /// The number of f32 in a vector register.
+  /// The number of f32 elements in a vector register.
   int64_t vectorLanes;
-  /// The alignment of every argument in bytes, as far as accesses use it; 0 where they use that of an element alone.
+  /// The alignment of all arguments in bytes that vector accesses may assume; 0: only that of an element.
   int64_t vectorAlignment;
-  /// The inputs, then the outputs.
+  /// The memory of the inputs, then of the outputs.
   SmallVector<Argument> arguments;
   unsigned inputCount = 0;
-  /// The nest that is being emitted.
+  /// The nest being emitted.
   const Nest *nest = nullptr;
-  /// Whether an operation had no code generation. A diagnostic was emitted then.
+  /// Set when an operation was not supported; a diagnostic has then been emitted.
   bool unsupported = false;
 };
 
-/// How many rows of its results the kernel computes, an i64, where it leaves rows out; null elsewhere. The arguments of
-/// the frame are known.
+/// Returns, as an i64, how many rows of its results the kernel must compute; null if it computes all rows. The frame's
+/// arguments must be set.
 Value loadValidRows(KernelFrame &frame);
 
 } // namespace bowline::codegen

@@ -13,40 +13,40 @@
 
 namespace bowline::codegen {
 
-/// Computes the reductions of a nest. Subclasses implement `reduce`, which decides on loops and threads.
+/// Emits the reductions of a nest. Subclasses implement `reduce`, which chooses loops and threads.
 class Reductions {
 public:
   Reductions(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), values(values) {}
   virtual ~Reductions() = default;
 
-  /// Computes the reductions under `roots` that belong in the innermost scope, those over the same dimensions in one
-  /// loop unless one needs the other.
+  /// Computes the reductions under `roots` that belong in the innermost scope. Reductions over the same dimensions
+  /// share a loop unless one depends on another.
   void prepare(ArrayRef<const Expr *> roots);
 
-  /// Computes the reductions of `group`, which are over the same dimensions, in the innermost scope.
+  /// Computes the reductions of `group` in the innermost scope. All are over the same dimensions.
   void emitReductions(ArrayRef<const Expr *> group);
 
-  /// The initial accumulators of `group`: vectors of `count` elements, or scalars where `count` is 0.
+  /// Returns the initial accumulators of `group`: vectors of `count` elements, or scalars if `count` is 0.
   SmallVector<Value> identities(ArrayRef<const Expr *> group, int64_t count);
   Value identity(const Expr *reduce, int64_t count);
 
   Value combine(const Expr *reduce, Value lhs, Value rhs);
 
-  /// Combines the values of the bodies with the accumulators, and returns the new accumulators.
+  /// Combines the accumulators with the present values of the bodies, and returns the new accumulators.
   SmallVector<Value> accumulate(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies, ValueRange accumulators);
 
-  /// Emits loops over `dims`, with `body` inside of them, and returns the final accumulators.
+  /// Emits nested loops over `dims` around `body`, and returns the final accumulators.
   SmallVector<Value> emitLoops(ArrayRef<unsigned> dims, SmallVector<Value> accumulators, Scopes::LoopBody body);
 
 protected:
-  /// The values of `group`, reductions over the same dimensions that belong in the innermost scope.
+  /// Returns the values of `group`: reductions over the same dimensions, in the innermost scope.
   virtual SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) = 0;
 
   /// Combines the lanes of `vector` into one value.
   Value combineLanes(const Expr *reduce, Value vector);
 
-  /// Reduces in plain loops, where values are scalars or vectors along another dimension.
+  /// Reduces in plain loops; values are scalars, or vectors along a dimension that is not reduced.
   SmallVector<Value> reduceAcross(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 
   KernelFrame &frame;
@@ -56,8 +56,8 @@ protected:
   Values &values;
 
 private:
-  /// Computes `reduce` if it is a sum of which at most one term, at an index that is known, is not zero. Returns false
-  /// if it is none.
+  /// Computes `reduce` if it is a sum in which only one term, at a known index, can be nonzero. Otherwise returns false
+  /// and emits nothing.
   bool emitOneTerm(const Expr *reduce);
 };
 

@@ -13,27 +13,27 @@
 
 namespace bowline::codegen {
 
-/// A place in a block to add code to, where some dimensions have values.
+/// A place in a block to which code is added, with the values that some dimensions have there.
 struct Scope {
   explicit Scope(Block *block) : block(block) {}
   Scope(Block *block, unsigned dim, Value value) : block(block) { dims[dim] = value; }
 
   Block *block;
-  /// The operation whose inner block is being filled; operations added to this scope now must stand before it. Null if
-  /// there is none.
+  /// The operation in this scope whose nested block is being filled. Operations added to this scope now must come
+  /// before it. Null if there is none.
   Operation *before = nullptr;
   llvm::SmallDenseMap<unsigned, Value> dims;
-  /// The values that were computed in this scope.
+  /// The values computed in this scope, by expression.
   llvm::DenseMap<const Expr *, Value> values;
 };
 
-/// The scopes around the code that is emitted now, the innermost last, and the loops and branches that make them. Code
-/// is added to the innermost scope, or with `inScope` further out.
+/// The stack of scopes around the present code, the innermost last, and the loops and branches that open them. Code
+/// goes to the innermost scope, or, with `inScope`, to an outer one.
 class Scopes {
 public:
   explicit Scopes(KernelBuilder &b) : b(b) {}
 
-  /// Starts over with one scope, at the end of `block`.
+  /// Restarts with a single scope at the end of `block`.
   void begin(Block *block) {
     stack.clear();
     stack.emplace_back(block);
@@ -51,7 +51,7 @@ public:
       b.setInsertionPointToEnd(scope.block);
   }
 
-  /// The scope in which everything that depends on `dims` only belongs: the innermost that gives one of them a value.
+  /// Returns the index of the scope for values that depend only on `dims`: the innermost that sets one of them.
   size_t scopeOf(DimSet dims) const;
 
   bool isBound(DimSet dims) const;
@@ -64,26 +64,26 @@ public:
   using LoopBody = llvm::function_ref<SmallVector<Value>(ValueRange)>;
   using CountedBody = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
 
-  /// Emits a loop in which `dim` takes the values from `from` on, `step` apart, below `to`. Returns its results.
+  /// Emits a loop in which `dim` runs from `from` to below `to` in steps of `step`. Returns the results of the loop.
   SmallVector<Value> emitLoop(unsigned dim, Value from, Value to, int64_t step, ValueRange initial, LoopBody body);
 
-  /// Emits such a loop over numbers that are the value of no dimension by themselves.
+  /// Emits a loop as above whose induction variable is not the value of any dimension.
   SmallVector<Value> emitCounted(Value from, Value to, Value step, ValueRange initial, CountedBody body);
 
-  /// Runs `body` for each number in [from, to), `step` apart.
+  /// Emits a loop with `body` for each number in [from, to), in steps of `step`.
   void emitNumbers(Value from, Value to, int64_t step, llvm::function_ref<void(Value)> body);
 
-  /// Runs `body` where `dim` has the value `at`, without a loop.
+  /// Emits `body` with `dim` set to `at`, without a loop.
   void emitOnce(unsigned dim, Value at, llvm::function_ref<void()> body);
 
-  /// Runs `body` where `condition` holds.
+  /// Emits `body` under the condition `condition`.
   void emitWhere(Value condition, llvm::function_ref<void()> body);
 
-  /// Runs `body` where `number` is `wanted`.
+  /// Emits `body` under the condition that `number` equals `wanted`.
   void emitIf(Value number, int64_t wanted, llvm::function_ref<void()> body);
 
 private:
-  /// Runs `body` in the scope `inner` of a block of `op`, which was just added to the innermost scope.
+  /// Fills a block of `op`, which was just added to the innermost scope: runs `body` in the new scope `inner`.
   void emitInside(Operation *op, Scope inner, llvm::function_ref<void()> body);
 
   KernelBuilder &b;

@@ -14,19 +14,19 @@
 
 namespace bowline::codegen {
 
-/// How many squares ahead of the current one memory is prefetched.
+/// The distance of prefetches, in squares after the current one.
 inline constexpr int64_t kSquaresAhead = 2;
 
-/// The loads of a tile that are dense along the tile's dimension, transposed a square at a time into buffers.
+/// The loads of a tile that are contiguous along the tile's dimension: transposed into buffers, one square at a time.
 class Squares : public StackValues {
 public:
   Squares(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory, Prefetches &prefetches)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory), prefetches(prefetches) {}
 
-  /// Allocates a buffer on the stack for each load that the nest reads transposed.
+  /// Allocates a stack buffer for each load that the nest reads transposed.
   void allocate();
 
-  /// Transposes `rows` x `columns` elements of a square of all such loads into their buffers. Returns the index of the
+  /// Transposes a square of `rows` x `columns` elements of each such load into its buffer. Returns the index of the
   /// square's first row.
   Value transpose(int64_t rows, int64_t columns);
 

@@ -14,7 +14,7 @@
 
 namespace bowline::codegen {
 
-/// Goes through the tiles of a nest in squares, which `Squares` transposes.
+/// Emits loops over the tiles of a nest, square by square; `Squares` transposes each square.
 class TileLoops {
 public:
   TileLoops(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values, Squares &squares,
@@ -22,11 +22,11 @@ public:
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), values(values), squares(squares),
         prefetches(prefetches) {}
 
-  /// Computes the rows of `tile`, or `blocks` of each.
+  /// Computes all rows of `tile`, or only `blocks` of each row.
   void emitTile(Value tile, Blocks blocks);
 
 private:
-  /// Computes `rows` rows, as many as a square has or fewer, square by square.
+  /// Computes `rows` rows, at most those of a square, square by square.
   void emitSquares(int64_t rows, Blocks blocks);
   void emitSquare(int64_t rows, int64_t columns);
 

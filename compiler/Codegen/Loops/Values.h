@@ -15,38 +15,38 @@ namespace bowline::codegen {
 
 class Reductions;
 
-/// Values that lie in a buffer on the stack and are read from there.
+/// Values that are stored in a stack buffer and loaded from it.
 class StackValues {
 public:
   virtual ~StackValues() = default;
 
-  /// Whether the value of `expr` is read from the buffer.
+  /// Returns whether the value of `expr` is loaded from the buffer.
   virtual bool has(const Expr *expr) const = 0;
   virtual Value load(const Expr *expr) = 0;
-  /// Stores `computed`, the value of `expr`, if it belongs in the buffer. Called for every computed value but
-  /// those of reductions.
+  /// Stores `computed`, the value of `expr`, if it belongs in the buffer. Called for every computed value except those
+  /// of reductions.
   virtual void keep(const Expr *expr, Value computed) {}
 };
 
-/// The values of a nest's expressions, each computed once in the outermost scope that it belongs in.
+/// The values of a nest's expressions. Each is computed once, in the outermost scope that has all its dimensions.
 class Values {
 public:
   Values(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
 
-  /// Sets the object that computes reductions, which uses these values in turn.
+  /// Sets the object that computes reductions, which in turn uses these values.
   void setReductions(Reductions &computed) { reductions = &computed; }
   void add(StackValues &buffer) { buffers.push_back(&buffer); }
 
-  /// The value of `expr`: a vector where it depends on the dimension of the lanes, a scalar elsewhere.
+  /// Returns the value of `expr`: a vector if it depends on the dimension of the lanes, otherwise a scalar.
   Value value(const Expr *expr);
 
-  /// Whether `expr` is read from a buffer.
+  /// Returns whether `expr` is loaded from a buffer.
   bool isStored(const Expr *expr) const { return findBuffer(expr) != nullptr; }
 
   void store(const Nest::Store &target, Value computed);
 
-  /// Computes all of `stores`, then stores them: a result may overwrite an element that another result reads.
+  /// Computes the values of all `stores` before it stores any: a result may overwrite elements that another reads.
   void emitStores(ArrayRef<Nest::Store> stores);
 
 private:

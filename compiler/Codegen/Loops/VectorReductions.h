@@ -14,8 +14,8 @@
 
 namespace bowline::codegen {
 
-/// Reductions by one thread: with a vector of accumulators along another dimension or along the reduced one, or row by
-/// row.
+/// Reductions by one thread. Either a vector of accumulators runs along another dimension or along the reduced one, or
+/// the thread reduces row by row.
 class VectorReductions : public Reductions {
 public:
   VectorReductions(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values, Prefetches &prefetches)
@@ -25,7 +25,7 @@ protected:
   SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) override;
 
 private:
-  /// Reduces row after row, where the bodies have reductions that are dense along a row (see reducesRowByRow).
+  /// Reduces row by row: for bodies with reductions that are contiguous along a row (see reducesRowByRow).
   SmallVector<Value> reduceRows(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 
   /// Reduces with vectors along the last reduced dimension.

@@ -15,33 +15,33 @@
 
 namespace bowline::codegen {
 
-/// A set of dimensions of an IndexSpace, one bit each.
+/// A set of dimensions of an IndexSpace: bit i stands for dimension i.
 using DimSet = uint64_t;
 
 inline DimSet dimBit(unsigned dim) { return DimSet(1) << dim; }
 
-/// The dimensions that loops of one kernel run over, with their sizes, and index expressions simplified by the ranges
-/// that sizes imply: upstream's affine simplification knows no ranges, so that `(4 i + j) floordiv 4` would keep its
-/// division for j in [0, 4). Expressions built here are canonical: equal expressions are equal as pointers.
+/// The dimensions of one kernel's loops, with their sizes, and index expressions that are simplified with the ranges
+/// which the sizes imply. Upstream's affine simplification uses no ranges: it would keep the division in `(4 i + j)
+/// floordiv 4` for j in [0, 4). Expressions are canonical: equal expressions have equal pointers.
 class IndexSpace {
 public:
   static constexpr unsigned kMaxDims = 64;
 
   explicit IndexSpace(mlir::MLIRContext *context) : context(context) {}
 
-  /// A new dimension, running over [0, size).
+  /// Adds a dimension that runs over [0, size) and returns its number.
   unsigned addDim(int64_t size);
 
-  /// A dimension of a reduction: one that is not in `used`. Reductions over equal extents get equal dimensions, so that
-  /// they can share a loop.
+  /// Returns a dimension of this size for a reduction, other than those in `used`. Reductions over equal sizes get the
+  /// same dimension, so that they can share a loop.
   unsigned reductionDim(int64_t size, DimSet used);
 
   int64_t size(unsigned dim) const { return sizes[dim]; }
 
-  /// Whether more dimensions were added than a DimSet holds; expressions that were built are unusable then.
+  /// Returns whether more dimensions were added than a DimSet can hold. The expressions are then unusable.
   bool isExhausted() const { return exhausted; }
 
-  /// The index along `dim`: zero where its size is one.
+  /// Returns the index along `dim`, which is the constant zero if the size is one.
   mlir::AffineExpr dim(unsigned dim) const;
   mlir::AffineExpr constant(int64_t value) const { return mlir::getAffineConstantExpr(value, context); }
 
@@ -50,23 +50,23 @@ public:
   mlir::AffineExpr floorDiv(mlir::AffineExpr expr, int64_t divisor) const;
   mlir::AffineExpr mod(mlir::AffineExpr expr, int64_t divisor) const;
 
-  /// Row-major position of `index` in `shape`.
+  /// Returns the row-major position of `index` in `shape`.
   mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> index, llvm::ArrayRef<int64_t> shape) const;
 
-  /// The index in `to` of the element that has `index` in `from`, both row-major with equally many elements. Divides
-  /// only where dimensions of both are really regrouped.
+  /// Returns the index in shape `to` of the element with `index` in shape `from`. Both shapes are row-major and have
+  /// equally many elements. Divides only where dimensions are really regrouped.
   llvm::SmallVector<mlir::AffineExpr> reshape(llvm::ArrayRef<mlir::AffineExpr> index, llvm::ArrayRef<int64_t> from,
                                               llvm::ArrayRef<int64_t> to) const;
 
-  /// Least and greatest value.
+  /// Returns the least and the greatest value of `expr`.
   std::pair<int64_t, int64_t> range(mlir::AffineExpr expr) const;
 
   static DimSet dimsOf(mlir::AffineExpr expr);
 
-  /// The constant factor of `dim` in `expr`; none where `expr` is not linear in it.
+  /// Returns the constant factor of `dim` in `expr`; nothing if `expr` is not linear in `dim`.
   static std::optional<int64_t> coefficient(mlir::AffineExpr expr, unsigned dim);
 
-  /// `expr` with each dimension in `replacements` replaced.
+  /// Returns `expr` with each dimension in `replacements` replaced by its expression.
   mlir::AffineExpr replace(mlir::AffineExpr expr,
                            const llvm::SmallDenseMap<unsigned, mlir::AffineExpr> &replacements) const;
 

@@ -23,20 +23,20 @@ class ConstantOp;
 
 namespace bowline::codegen {
 
-/// The value of one tensor element as an expression over loop dimensions. Movements of elements (broadcast, transpose,
-/// reshape, slice, and pad and concat up to a condition) exist only in the index expressions, so a chain of them costs
-/// nothing and fuses with everything.
+/// The value of one tensor element as an expression over loop dimensions. Operations that move elements (broadcast,
+/// transpose, reshape, slice, and, except for a condition, pad and concat) exist only in index expressions. So a chain
+/// of them costs nothing and fuses with any operation.
 struct Expr {
   enum class Kind {
     Load,     ///< element `index` of argument `argument`
     Constant, ///< `constant`
     Index,    ///< the integer `index`
     Compute,  ///< `op` applied to the operands
-    Reduce,   ///< `isSum ? sum : maximum` of the operand over the dimensions `dims`
-    Choose    ///< the operand whose box holds the point; zero where there is none
+    Reduce,   ///< sum (if isSum) or maximum of the operand over the dimensions `dims`
+    Choose    ///< the operand whose box contains the index; zero if there is none
   };
   Kind kind;
-  /// The type that the value is computed in; a Load's or a result's type in memory may be narrower.
+  /// The type of the computation. The type of a load or of a result in memory may be narrower.
   mlir::Type type;
   llvm::SmallVector<const Expr *> operands;
   mlir::AffineExpr index;
@@ -44,32 +44,32 @@ struct Expr {
   mlir::Attribute constant;
   mlir::Operation *op = nullptr;
   bool isSum = false;
-  /// Whether a maximum may have any value where an element is NaN.
+  /// For a maximum: the result may be any value if an element is NaN.
   bool ignoresNan = false;
   llvm::SmallVector<unsigned> dims;
   llvm::SmallVector<graph::IndexBox> boxes;
 
-  /// The dimensions that the value depends on.
+  /// The dimensions on which the value depends.
   DimSet freeDims = 0;
-  /// How many reductions are nested in it at most.
+  /// The greatest depth of nested reductions in the expression.
   unsigned reduceDepth = 0;
 };
 
-/// The type that elements are computed in: f32 for bf16 and f16.
+/// Returns the type in which elements are computed: f32 for bf16 and f16.
 mlir::Type computeType(mlir::Type elementType);
 
-/// Owns the expressions of one nest and builds them from a block of tensor operations. Equal expressions are equal as
+/// Owns the expressions of one nest and builds them from a block of tensor operations. Equal expressions have equal
 /// pointers, so that each is computed once.
 class ExprBuilder : private graph::ElementBuilder {
 public:
   explicit ExprBuilder(IndexSpace &space) : space(space) {}
 
-  /// Element `index` of `value`. Null after a diagnostic where an operation has no elementwise form.
+  /// Returns element `index` of `value`. Returns null after a diagnostic where an operation has no elementwise form.
   const Expr *elementOf(mlir::Value value, Index index);
 
   const Expr *zero(mlir::Type type);
 
-  /// `expr` with free dimensions replaced; box conditions that always or never hold disappear.
+  /// Returns `expr` with free dimensions replaced, without box conditions that always or never hold.
   const Expr *replace(const Expr *expr, const llvm::SmallDenseMap<unsigned, mlir::AffineExpr> &replacements);
 
 private:
@@ -101,8 +101,8 @@ private:
   std::map<std::vector<uint64_t>, const Expr *> interned;
 };
 
-/// Whether `outer` and `inner` can be one dimension: every access advances by one step of `outer` after
-/// `size(inner)` steps of `inner`.
+/// Returns whether `outer` and `inner` can be merged into one dimension: in every access, one step of `outer` advances
+/// as far as `size(inner)` steps of `inner`.
 bool canMergeDims(llvm::ArrayRef<const Expr *> roots, const IndexSpace &space, unsigned outer, unsigned inner);
 bool canMergeDims(mlir::AffineExpr index, const IndexSpace &space, unsigned outer, unsigned inner);
 

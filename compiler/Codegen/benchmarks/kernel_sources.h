@@ -11,8 +11,8 @@
 
 namespace bowline::benchmarks {
 
-/// A `func.func @kernel` as fusion makes it from a model. `$T`, `$S`, `$V` stand for tensors of `rows` x 1024, `rows`
-/// and 1024 f32; `$R` for `rows`, `$Q` for a sixteenth of them.
+/// A `func.func @kernel` as fusion creates it from a model. `$T`, `$S` and `$V` stand for tensors of `rows` x 1024,
+/// `rows` and 1024 f32 elements, `$R` for `rows`, and `$Q` for rows / 16.
 struct KernelSource {
   const char *name;
   const char *text;

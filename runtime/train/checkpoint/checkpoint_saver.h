@@ -19,78 +19,78 @@
 
 namespace bowline {
 
-// A checkpoint that got its name.
+// A saved checkpoint, which has its final name.
 struct SavedCheckpoint {
   int64_t step = 0;
   std::string path;
-  double seconds = 0;  // from the begin of the save to the name
-  double stall = 0;    // of these, the seconds in which the run did nothing else
+  double seconds = 0;  // time from the begin of the save until the checkpoint had its name
+  double stall = 0;    // of these, the seconds in which the run waited for the save
 };
 
-// The checkpoints of a run, one after the other. A save in the background copies the states and writes the copy while
-// the run goes on; there is at most one at a time. The memory of the copy is kept for the next one while there is
-// enough for others: it takes longer to get memory from the system than to fill it. All ranks of a run call the same
-// methods in the same order.
+// Saves the checkpoints of a run, one at a time. A background save copies the states and writes the copy
+// while the run goes on. The saver keeps the copy's memory for the next save as long as enough is free for
+// others, because getting memory from the system takes longer than filling it. All ranks of a run must call
+// the same methods in the same order.
 class CheckpointSaver {
  public:
   struct Options {
     std::string directory;
-    int64_t keep = 0;                // delete older checkpoints of the directory once there are more; 0: keep all
+    int64_t keep = 0;                // most checkpoints of the run that the directory keeps; 0: all
     bool allows_non_finite = false;  // see ParallelSave::Options
     std::function<void(const SavedCheckpoint&)> on_saved;
-    std::function<void(absl::string_view)> on_note;  // about problems that do not fail the save
-    // Is called before each save; an error of any rank is that of the save. May be null.
+    std::function<void(absl::string_view)> on_note;  // receives problems that do not fail the save
+    // Called before each save. An error on any rank fails the save. May be null.
     std::function<absl::Status()> prepare = nullptr;
-    // The bytes of memory that a copy may draw on; tests say others.
+    // Returns the bytes of free memory on this machine; tests replace it.
     std::function<uint64_t()> available_memory = [] { return AvailableMemory(); };
-    // How long rank 0 waits for the files of the other ranks after one rank was lost, which may have died before it
-    // wrote its file.
+    // How long rank 0 waits for files of other ranks after a rank was lost: that rank may have
+    // died before it wrote its file.
     std::chrono::nanoseconds patience = std::chrono::seconds(5);
   };
 
-  // `agreement` outlives it.
+  // `agreement` must outlive the saver.
   CheckpointSaver(Options options, Agreement* agreement) : options_(std::move(options)), agreement_(*agreement) {}
-  // Ends a save in the background as Abandon does.
+  // Ends a background save as Abandon does.
   ~CheckpointSaver();
 
-  // Saves, once the save before is done: in the background if `in_background` and a copy of the tensors that all
-  // ranks of this machine store fits into its memory. The states may change when it returns.
+  // Waits for the previous save, then saves. Runs in the background if `in_background` and if each machine has memory
+  // for a copy of the tensors that its ranks store. The caller may change the states when Save returns.
   absl::Status Save(CheckpointContent content, bool in_background);
 
-  // To be called between steps: ends a save in the background whose files are all written.
+  // Call between steps. If all ranks have written the files of a background save, gives the checkpoint its name.
   absl::Status Poll();
 
-  // Waits for the save in the background.
+  // Waits for a background save to end and gives the checkpoint its name.
   absl::Status Finish();
 
-  // The same when the ranks cannot agree any more: see ParallelSave::CommitAlone.
+  // As Finish, when the ranks can no longer agree: see ParallelSave::CommitAlone.
   void Abandon();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   absl::StatusOr<bool> CopyFits(const CheckpointContent& content);
-  // Whether each rank of this machine may have so many bytes for its copy; the memory of the last copy is available.
+  // Returns whether each rank of this machine may copy `bytes`. The memory of the last copy counts as free.
   bool IsRoomFor(uint64_t bytes) const;
-  // Once.
+  // Notes once, on rank 0, that saves block the run.
   void NoteNoRoom(absl::string_view why);
   absl::Status Commit();
   void Report(std::string path);
-  // Best effort: a checkpoint that cannot be deleted causes a note.
+  // A checkpoint that cannot be deleted only causes a note.
   absl::Status DeleteOld();
 
   const Options options_;
   Agreement& agreement_;
   bool noted_no_room_ = false;
-  int neighbours_ = 1;  // the ranks of this machine
+  int neighbours_ = 1;  // number of ranks on this machine
 
-  PageMemory copy_;                     // of the states; empty: none is kept
-  std::unique_ptr<ParallelSave> save_;  // in flight; null: none
+  PageMemory copy_;                     // copy of the states; empty: no memory is kept
+  std::unique_ptr<ParallelSave> save_;  // the save in progress; null: none
   Clock::time_point begin_;
   double stall_ = 0;
   std::thread writer_;
   std::atomic<bool> is_written_{false};
-  absl::Status written_;  // once is_written_
+  absl::Status written_;  // valid once is_written_
 };
 
 }  // namespace bowline

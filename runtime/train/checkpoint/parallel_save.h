@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-// The content of a checkpoint, as one rank sees it.
+// The content of a checkpoint, with the tensors of one rank.
 struct CheckpointContent {
   TrainerState state;
   std::vector<CheckpointTensor> tensors;
@@ -26,49 +26,49 @@ struct CheckpointContent {
   RankInMesh self;
 };
 
-// One save by all ranks of a run, which have a directory in common; a rank alone is all of them. Each writes its files;
-// only when all are on disk does the checkpoint get its name. If a rank fails, all have its error, and nothing has
-// changed. Ranks call Begin and Commit together.
+// One save by all ranks of a run, which share a directory. Each rank writes its files, and only when all files are on
+// disk does the checkpoint get its name. If one rank fails, all ranks return its error and no checkpoint has changed.
+// All ranks call Begin and Commit together.
 class ParallelSave {
  public:
   struct Options {
-    // Values that are not finite are noted and written. Without it they end the save: Copy or else Write gives
-    // IsNotFinite (non_finite.h).
+    // Note infinities and NaNs and write them. If false, such a value ends the save: Copy, or Write without a Copy,
+    // returns an error for which IsNotFinite (non_finite.h) holds.
     bool allows_non_finite = false;
   };
 
-  // Rank 0 makes the folder into which all write.
+  // Begins a save. Rank 0 makes the folder into which all ranks write.
   static absl::StatusOr<std::unique_ptr<ParallelSave>> Begin(const std::string& directory, CheckpointContent content,
                                                              const Options& options, Agreement& agreement);
 
   int64_t step() const { return content_.state.step; }
   const std::string& run() const { return content_.state.run; }
-  // The bytes of the tensors that this rank stores.
+  // The size of the tensors that this rank stores.
   absl::StatusOr<uint64_t> bytes() const;
 
-  // Copies the tensors that the ranks store to `memory`, so that the states may change before Write. `memory`, which
-  // outlives the save, is replaced where it is too small. Returns false, and nothing is copied, when a rank has no
-  // memory for it. Ranks call it together.
+  // Copies the tensors that the ranks store into `memory`, so that the states may change before Write. `memory` must
+  // outlive the save; Copy replaces it if it is too small. Returns false, without a copy on any rank, when a rank gets
+  // no memory. All ranks call it together.
   absl::StatusOr<bool> Copy(PageMemory& memory, Agreement& agreement);
 
-  // Writes the files of this rank, on any thread.
+  // Writes the files of this rank. May run on any thread.
   absl::Status Write();
 
-  // Write, while the ranks wait for each other as long as it takes. Returns the result of this rank, for Commit.
+  // Writes as Write does, while the ranks wait for each other without a limit. Returns this rank's result, for Commit.
   absl::Status WriteTogether(Agreement& agreement);
 
-  // Gives the checkpoint its name, if Write gave OK on all ranks. `written`: the result of this rank's. Returns the
-  // path.
+  // Gives the checkpoint its name if Write succeeded on all ranks, and returns its path. `written` is this rank's
+  // result of Write.
   absl::StatusOr<std::string> Commit(const absl::Status& written, Agreement& agreement);
 
-  // The same when ranks cannot agree any more, because one of them is gone: rank 0 gives the checkpoint its name when
-  // the files of all ranks are there, which appear complete or not at all, and waits for them as long as the others
-  // live, and then as long as `patience`. Empty on the other ranks.
+  // As Commit, when a rank is gone and the ranks can no longer agree. Rank 0 gives the checkpoint its name once it sees
+  // the files of all ranks, each of which appears complete or not at all. It waits while `others_live`, and then for
+  // `patience`. Returns an empty path on other ranks.
   absl::StatusOr<std::string> CommitAlone(const absl::Status& written, std::chrono::nanoseconds patience,
                                           absl::FunctionRef<bool()> others_live);
 
-  // After Commit: the first value that was not finite and allowed, of the first rank that has one; empty if there is
-  // none.
+  // After Commit: describes the first allowed infinity or NaN of the lowest rank that has one; empty if there is none.
+  // See Options.
   const std::string& non_finite() const { return non_finite_; }
 
  private:
@@ -84,14 +84,14 @@ class ParallelSave {
 
   CheckpointContent content_;
   FiniteCheck check_;
-  std::vector<StoredPart> parts_;  // of content_.tensors
+  std::vector<StoredPart> parts_;  // parts of content_.tensors that this rank stores
   std::string staging_;
-  std::optional<CheckpointWriter> writer_;  // of rank 0
-  std::string named_;                       // of rank 0: the path of the checkpoint, once it has its name
+  std::optional<CheckpointWriter> writer_;  // rank 0 only
+  std::string named_;                       // rank 0 only: the path of the checkpoint, once it has its name
   std::string non_finite_;
 };
 
-// Saves by Begin, Write and Commit.
+// Saves with Begin, Write and Commit.
 absl::StatusOr<std::string> SaveCheckpointOfRanks(const std::string& directory, CheckpointContent content,
                                                   Agreement& agreement);
 

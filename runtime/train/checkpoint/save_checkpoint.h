@@ -14,27 +14,27 @@
 
 namespace bowline {
 
-// Saves a checkpoint by one rank into `directory`, which is made if it does not exist, and replaces one of the same
-// step, whatever the values are. `config_json` is the content of config.json; empty for none. Returns the path of the
-// checkpoint. On error nothing has changed, unless the error says that the checkpoint is complete.
+// Saves a checkpoint of a run with one rank into `directory`, which is created if needed. Replaces a checkpoint of the
+// same step, and accepts any values. `config_json` is the content of config.json; empty: no such file. Returns the path
+// of the checkpoint. On error nothing has changed, unless the error says that the checkpoint is complete.
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
 
-// The steps of SaveCheckpoint. Several ranks save like this: one begins; all write their shards into its staging path;
-// when all have done so, the first one writes the rest and commits.
+// Saves a checkpoint step by step, for several ranks: one rank calls Begin, all write their shards into its staging
+// path, and then the first rank writes the remaining files and calls Commit.
 class CheckpointWriter {
  public:
   static absl::StatusOr<CheckpointWriter> Begin(const std::string& directory, int64_t step);
 
-  // The folder into which files are written until Commit.
+  // The folder that receives all files until Commit.
   const std::string& staging_path() const { return target_.staging_path(); }
 
   absl::Status WriteState(const TrainerState& state, absl::string_view config_json) const;
   absl::Status WriteIndex(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors) const;
 
-  // Gives the checkpoint its name and makes it the latest. Returns its path. An error after it got its name says so.
+  // Gives the checkpoint its name and makes it the latest. Returns its path. A later error says that it is complete.
   absl::StatusOr<std::string> Commit();
-  // Whether it has its name.
+  // Returns whether the checkpoint has its name.
   bool is_complete() const { return is_complete_; }
 
  private:
@@ -46,14 +46,14 @@ class CheckpointWriter {
   bool is_complete_ = false;
 };
 
-// Writes this rank's parts, as StoredParts gives them, into its files in `staging_path`, synced: the whole files of a
-// rank alone, or files of the rank, with their FileMetadata. `check` looks at all values; it may be null.
+// Writes this rank's parts (see StoredParts) into its files in `staging_path` and syncs these: whole files for a run of
+// one rank, otherwise the rank's own, each with its FileMetadata. `check`, which may be null, visits all values.
 absl::Status WriteParts(const std::string& staging_path, const TrainerState& state, absl::Span<const StoredPart> parts,
                         const RankInMesh& self, FiniteCheck* check);
 
-// Writes whole tensors of any checkpoint as SaveCheckpoint of one rank would, in little memory: with equal values, the
-// same bytes. The directory `output`, which must not hold anything, appears complete or not at all. If `with_training`,
-// it is a checkpoint that training resumes from, else a Hugging Face directory.
+// Exports a checkpoint, saved by any ranks, into whole files as SaveCheckpoint writes them; equal values give equal
+// bytes. Uses little memory. `output` must be missing or empty, and appears complete or not at all. Writes a checkpoint
+// to resume from if `with_training`, and otherwise a Hugging Face directory.
 absl::Status ExportCheckpoint(const Checkpoint& checkpoint, const std::string& output, bool with_training);
 
 }  // namespace bowline

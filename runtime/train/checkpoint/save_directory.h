@@ -13,16 +13,16 @@
 
 namespace bowline {
 
-// The directory into which a run saves: made and tried before the first step, and of this run alone as long as the
-// object lives. Taken back, if it was new, unless the run begins.
+// The directory into which a run saves. Made and tested before the first step, and locked for this run while the object
+// lives. The destructor removes a new directory, unless the run began (Keep).
 class SaveDirectory {
  public:
   struct Run {
     std::string id = {};            // TrainerState.run
-    std::string resumed_from = {};  // the checkpoint with which it goes on; empty: none
-    int64_t first_step = 0;         // the step of that checkpoint
-    uint64_t checkpoint_bytes = 0;  // of the tensors of one checkpoint
-    // How long it waits for a lock that a process of another host has, which may be gone.
+    std::string resumed_from = {};  // the checkpoint that the run resumes from; empty: none
+    int64_t first_step = 0;         // the step of that checkpoint; otherwise 0
+    uint64_t checkpoint_bytes = 0;  // size of the tensors of one checkpoint
+    // How long to wait for the lock of a process on another host, which may be gone.
     std::chrono::nanoseconds patience = std::chrono::minutes(2);
   };
 
@@ -31,29 +31,29 @@ class SaveDirectory {
   SaveDirectory& operator=(const SaveDirectory&) = delete;
   ~SaveDirectory();
 
-  // To be called by all ranks. Rank 0 makes the directory, locks it, and writes a file, which all others must see.
-  // kFailedPrecondition, naming the directory, when another run is saving into it, when the checkpoints there are of
-  // another run, and when a rank does not see the file of rank 0, which the error names. `note` is told when the disk
-  // has no room for a checkpoint.
+  // All ranks call this together. Rank 0 makes the directory, locks it, and writes a file there. Returns
+  // kFailedPrecondition, naming the directory, when another run is saving into it, when its checkpoints are of another
+  // run, or when a rank, which the error names, does not see rank 0's file. Calls `note` when the disk has no room for
+  // a checkpoint.
   absl::Status Prepare(const std::string& path, const Run& run, Agreement& agreement,
                        const std::function<void(absl::string_view)>& note);
 
-  // To be called before each save, on any rank: a user may have deleted or moved the directory, or its lock. Then
-  // rank 0 makes and locks it again, as in Prepare and with the same errors, and `note` is told.
+  // Call before each save; only rank 0 acts. If a user has deleted or moved the directory or its lock, rank 0 makes and
+  // locks it again, with the errors of Prepare, and calls `note`.
   absl::Status Hold(const std::function<void(absl::string_view)>& note);
 
-  // The run begins.
+  // Call when the run begins: the destructor then keeps the directory.
   void Keep() { is_new_ = false; }
 
  private:
   absl::Status Make(const std::string& path, const Run& run);
   absl::Status Lock(std::chrono::nanoseconds patience);
-  // Whether the file under the lock's name is the one that is locked.
+  // Returns whether the lock file on disk is still the one that this process has locked.
   bool HasLock() const;
   absl::Status CheckRun(const Run& run) const;
   absl::Status CheckShared(const std::string& path, const Run& run, Agreement& agreement) const;
 
-  std::string path_;  // of rank 0; empty on others
+  std::string path_;  // set on rank 0 only
   Run run_;
   FileDescriptor lock_;
   bool is_new_ = false;

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_CHECKPOINT_SAVED_TYPE_H_
 #define BOWLINE_RUNTIME_TRAIN_CHECKPOINT_SAVED_TYPE_H_
 
-// The type in which checkpoints have parameters.
+// Chooses the type in which checkpoints store parameters.
 
 #include <string>
 #include <vector>
@@ -13,14 +13,14 @@
 
 namespace bowline {
 
-// Gives each parameter of type f32 that is saved the type `type` = bf16, rounded to nearest even, and adds a tensor of
-// the optimizer under kExactPrefix and its key, of its bits: Checkpoint::Load restores from that, so that a run goes
-// on as it would have. Other tensors stay.
+// Gives each saved f32 parameter the type `type` = bf16, rounded to nearest even. For each it adds an optimizer tensor
+// with the exact bits, whose key is kExactPrefix and the parameter's key. Checkpoint::Load restores from that one, so
+// that a run continues unchanged. Other tensors stay as they are.
 std::vector<CheckpointTensor> WithRoundedParameters(std::vector<CheckpointTensor> tensors, ElementType type);
 
-// `config_json` with the type of the parameters of `tensors` that most elements have as "dtype" and "torch_dtype", of
-// which it has at least one then; readers round to that without a word. The same text where it says so already, where
-// it says nothing and the type is f32, which readers take then, and where it is no JSON object.
+// Sets "dtype" and "torch_dtype" in `config_json` to the type of most elements of the saved parameters: readers round
+// to these silently. Sets those of the two that exist, or "torch_dtype" if neither does. Returns the text unchanged
+// where it is no object, states the type already, or has neither and the type is f32, which readers assume.
 std::string ConfigWithType(absl::string_view config_json, absl::Span<const CheckpointTensor> tensors);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_DATA_DATASET_FORMATS_H_
 #define BOWLINE_RUNTIME_TRAIN_DATA_DATASET_FORMATS_H_
 
-// Headers of the token file formats: each parser validates one and finds the tokens.
+// Parsers of token files. Each one validates the header of a format and locates the tokens.
 
 #include <cstdint>
 #include <string>
@@ -13,17 +13,17 @@
 
 namespace bowline {
 
-// The header of llm.c files has little-endian int32: magic, version, number of tokens; the rest is zero. The magic says
-// the type of the tokens: the first one u16, the second one u32.
+// The header of an llm.c file has little-endian int32: magic, version and number of tokens, then zeros. Tokens are u16
+// with kLlmcMagic and u32 with kLlmcWideMagic.
 inline constexpr int32_t kLlmcMagic = 20240520;
 inline constexpr int32_t kLlmcWideMagic = 20240801;
 inline constexpr int32_t kLlmcVersion = 1;
 inline constexpr int32_t kLlmcWideVersion = 7;  // the version that llm.c's script for Llama 3 writes
 inline constexpr int64_t kLlmcHeaderBytes = 256 * 4;
 
-// A dense array of integers inside a file.
+// An array of integers inside a file, without gaps.
 struct TokenArray {
-  absl::string_view format;  // "llm.c"
+  absl::string_view format;  // for messages: "llm.c"
   ElementType type = ElementType::kU16;
   absl::Span<const uint8_t> bytes;  // size() * SizeOf(type)
 
@@ -34,12 +34,12 @@ bool LooksLikeLlmc(absl::Span<const uint8_t> file);
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file);
 
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name);
-// A file of nothing but tokens. Refuses a size that is no whole number of them, and formats of other programs: files
-// with a header of their own, compressed ones, and text.
+// Parses a file that has nothing but tokens. Refuses a size that is no multiple of a token's, and files of other
+// formats: those with known headers, compressed ones, and text.
 absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, ElementType type, const std::string& name);
 absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const std::string& name);
 
-// The arrays of a Megatron index; pointers into the index file, at any alignment.
+// The arrays of a Megatron index. Pointers point into the index file and may be unaligned.
 struct MegatronIndex {
   ElementType type = ElementType::kU16;
   int64_t sequences = 0;
@@ -49,11 +49,11 @@ struct MegatronIndex {
   const uint8_t* document_indices = nullptr;  // int64[documents]
 };
 
-// Checks the header, the lengths, and the last sequence against `token_bytes`, the size of the .bin file. O(1).
+// Checks the header, the lengths of the arrays, and that the last sequence lies in .bin, of `token_bytes` bytes. O(1).
 absl::StatusOr<MegatronIndex> ParseMegatronIndex(absl::Span<const uint8_t> file, uint64_t token_bytes,
                                                  const std::string& name);
 
-// Checks that every sequence begins where the one before it ends, and that document indices are in order.
+// Checks that every sequence begins where the previous one ends, and that document indices never decrease.
 absl::Status CheckMegatronIndex(const MegatronIndex& index, const std::string& name);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_DATA_DATASET_GROUP_H_
 #define BOWLINE_RUNTIME_TRAIN_DATA_DATASET_GROUP_H_
 
-// Several files of tokens as one dataset, as --data and --eval-data name them.
+// Opens several token files as one dataset, for --data and --eval-data.
 
 #include <memory>
 #include <string>
@@ -15,21 +15,21 @@
 
 namespace bowline {
 
-// A file as a command line names it.
+// One argument of --data or --eval-data.
 struct DataFile {
-  std::string path;   // as OpenTokenDataset takes it, with the prefix of raw tokens
-  double weight = 0;  // 0: none was given
+  std::string path;   // a path for OpenTokenDataset, possibly with a prefix for raw tokens
+  double weight = 0;  // 0: no weight was given
 };
 
-// The files of a list of PATH, or of WEIGHT:PATH. A file whose name is a number, or begins with one and a colon, is
-// ./NAME. kInvalidArgument when some files have a weight and others have
-// none, and for a weight that is not above 0.
+// Parses a list of PATH or of WEIGHT:PATH. A file whose name is a number, or begins with a number
+// and a colon, must be written as ./NAME. Returns kInvalidArgument when only some files have a
+// weight, or when a weight is not above 0.
 absl::StatusOr<std::vector<DataFile>> ParseDataFiles(absl::Span<const std::string> arguments);
 
-// Opens all of them: one is opened as it is, and several are a DatasetGroup. Errors are those of OpenTokenDataset.
+// Opens all files: a single file as itself, several as a DatasetGroup. Returns the errors of OpenTokenDataset.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenDataFiles(absl::Span<const DataFile> files, DatasetOptions options);
 
-// The tokens of several files, one file after the other. Samples do not reach from one file into the next, see Sampler.
+// The tokens of several files, one file after the other. No sample spans two files (see Sampler).
 class DatasetGroup : public TokenDataset {
  public:
   struct Member {
@@ -37,7 +37,7 @@ class DatasetGroup : public TokenDataset {
     double weight = 0;
   };
 
-  // There are two members or more; all have a weight, or none.
+  // `members` has at least two elements; all have a weight, or none has.
   explicit DatasetGroup(std::vector<Member> members);
 
   int64_t size() const override { return first_.back(); }
@@ -51,7 +51,7 @@ class DatasetGroup : public TokenDataset {
 
  private:
   std::vector<Member> members_;
-  std::vector<int64_t> first_ = {0};  // the place of each member's first token, and the number of all tokens
+  std::vector<int64_t> first_ = {0};  // index of each member's first token; last: the number of all tokens
   std::string path_;
 };
 

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_TENSORS_CHECKPOINT_FILES_H_
 #define BOWLINE_RUNTIME_TRAIN_TENSORS_CHECKPOINT_FILES_H_
 
-// The names of the files of a checkpoint (checkpoint.h), and the tensors that they hold.
+// Names the files of a checkpoint (checkpoint.h) and describes the tensors in them.
 
 #include <cstdint>
 #include <memory>
@@ -17,27 +17,27 @@
 namespace bowline {
 
 enum class CheckpointRole {
-  kParameter,  // a weight, which goes into model.safetensors
-  kOptimizer,  // anything else that is saved, which goes into optimizer.safetensors
+  kParameter,  // a weight, stored in model.safetensors
+  kOptimizer,  // any other saved state, stored in optimizer.safetensors
 };
 
-// One tensor, dense and row-major, as a rank sees it.
+// One dense row-major tensor of a checkpoint, with the shard that a rank holds.
 struct CheckpointTensor {
   std::string key;  // name in the file
   CheckpointRole role = CheckpointRole::kParameter;
   ElementType type = ElementType::kF32;
-  std::vector<int64_t> shape = {};  // the global shape
-  // The rank's shard, read by saving and written by Checkpoint::Load. Null if only other ranks have one.
+  std::vector<int64_t> shape = {};  // of the whole tensor
+  // Memory of the rank's shard: saving reads it, Checkpoint::Load writes it. Null if the rank holds no shard.
   std::shared_ptr<TensorMemory> memory = nullptr;
   Sharding sharding = {};
-  // The format of a quantised weight, whose `type` is u8; absent for other tensors.
+  // The block format of a quantised weight, which is stored as `type` u8; absent for other tensors.
   std::optional<ElementType> format = std::nullopt;
-  bool is_saved = true;  // false if it always equals, but for rounding, a saved tensor with the same key
+  bool is_saved = true;  // false if it equals, up to rounding, a saved tensor with the same key
 };
 
 inline constexpr absl::string_view kLatestFile = "latest";
 inline constexpr absl::string_view kStateFile = "trainer_state.json";
-// Before the key of a parameter: the tensor of the optimizer that has its bits, where the parameter is stored rounded.
+// Before a parameter's key: the optimizer tensor with the exact bits of a parameter that is stored rounded.
 inline constexpr absl::string_view kExactPrefix = "exact.";
 // "step-00000020"
 std::string CheckpointName(int64_t step);

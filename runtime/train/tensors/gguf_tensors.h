@@ -9,8 +9,8 @@
 
 namespace bowline {
 
-// The tensors of a GGUF file under the names of Hugging Face: floats as they are stored, blocks of bits as f32 or, by
-// FindBlocks, as they are stored. GPT-2's projections are f32.
+// Opens the tensors of a GGUF file under their Hugging Face names. Floats keep their stored type. Quantised blocks are
+// read as f32, or as stored by FindBlocks. Projections of GPT-2 are read as f32.
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenGgufTensors(const std::string& path);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_TENSORS_NON_FINITE_H_
 #define BOWLINE_RUNTIME_TRAIN_TENSORS_NON_FINITE_H_
 
-// Numbers of a training run that are infinite or NaN.
+// Finds numbers of a training run that are infinite or NaN.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace bowline {
 
-// Whether it is a NotFiniteError.
+// Returns whether `status` is a NotFiniteError.
 inline bool IsNotFinite(const absl::Status& status) { return absl::IsOutOfRange(status); }
 
-// The index of the first element that is infinite or NaN; nothing when all are finite, or are of a type without such
-// values. `bytes` are whole elements of a type of whole bytes, little-endian and anyhow aligned. As fast as memory is
-// read.
+// Returns the index of the first element that is infinite or NaN; nothing if there is none or the type has
+// no such values. `bytes` are whole little-endian elements of a type with whole bytes, at any alignment.
+// As fast as reading the memory.
 std::optional<size_t> FirstNonFinite(ElementType type, absl::Span<const uint8_t> bytes);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_TENSORS_SHARD_INDEX_H_
 #define BOWLINE_RUNTIME_TRAIN_TENSORS_SHARD_INDEX_H_
 
-// The file that says how the tensors of a checkpoint are divided among the files of ranks:
+// The index of a checkpoint by several ranks: how each tensor is divided among the files of the ranks.
 //
 //   {
 //     "version": 1,
@@ -15,10 +15,10 @@
 //     "optimizer": {...}
 //   }
 //
-// `view`, `cuts` (the shardings of its dimensions), `flat`, `role` and `role_axis` may be missing; they are then the
-// shape, none, none, 0 and none. Their meaning is in runtime/base/tensor_division.h; the axes that are not named there,
-// in the order of the mesh and without the role's, are those of the copies. So the size of the index depends on the
-// number of ranks no more than that of a plan.
+// Defaults: `view` is the shape, `cuts` (which axes shard each dimension of the view) and `flat` are empty, `role` is
+// 0, and `role_axis` is none. tensor_division.h in runtime/base explains them. Ranks along the remaining mesh axes hold
+// copies and store an equal share of them each. So the size of the index, like that of a plan, does not grow with the
+// number of ranks.
 
 #include <cstdint>
 #include <string>
@@ -35,7 +35,7 @@ namespace bowline {
 
 inline constexpr absl::string_view kShardIndexFile = "shards.json";
 
-// The file of a rank, in the directory of the index: "parameters.rank-00003.safetensors".
+// Returns the name of a rank's file beside the index: "parameters.rank-00003.safetensors".
 std::string ShardFileName(CheckpointRole role, int64_t rank);
 
 struct ShardIndex {
@@ -51,13 +51,13 @@ struct ShardIndex {
   std::vector<Tensor> tensors;
 };
 
-// The text of the index, with each tensor of `tensors` that is saved.
+// Formats the index of all saved tensors in `tensors`.
 std::string ShardIndexToJson(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors);
 
-// Reads an index. Every mistake in the file is an error that names the file: kInvalidArgument, or those of
+// Reads and checks an index. Errors name the file: kInvalidArgument for any mistake in its content, or the errors of
 // ReadJsonFile.
 absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
-// Reads the text of an index; `name` stands for the path in messages.
+// As above, for a text in memory; `name` stands for the path in messages.
 absl::StatusOr<ShardIndex> ShardIndexFromJson(absl::string_view text, const std::string& name);
 
 }  // namespace bowline

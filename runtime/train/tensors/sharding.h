@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_TENSORS_SHARDING_H_
 #define BOWLINE_RUNTIME_TRAIN_TENSORS_SHARDING_H_
 
-// The elements of a tensor that each rank holds in memory and stores in checkpoints.
+// Says which elements of a tensor each rank holds in memory, and which it stores in checkpoints.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ struct RankMesh {
     bool operator==(const Axis&) const = default;
   };
   std::vector<Axis> axes;
-  int role_axis = -1;  // ranks with coordinate r along it have role r; -1 if all ranks have role 0
+  int role_axis = -1;  // index of the axis whose coordinate is a rank's role; -1: all ranks have role 0
 
   int64_t ranks() const;
   bool operator==(const RankMesh&) const = default;
@@ -33,37 +33,37 @@ struct RankInMesh {
   int64_t rank = 0;
 };
 
-// The sharding of a tensor. Axes are indices into RankMesh.axes; no axis is there twice, and the role's is not there.
+// Which mesh axes shard a tensor. Axes are indices into RankMesh.axes; each occurs at most once, the role axis never.
 struct Sharding {
-  std::vector<int64_t> view = {};  // empty: the tensor's shape
+  std::vector<int64_t> view = {};  // shape in which the tensor is sharded; empty: its own shape
   std::vector<std::vector<uint32_t>> dim_shardings =
-      {};                           // by dimension of the view, the first axis outermost; empty: whole
-  std::vector<uint32_t> flat = {};  // axes that shard the resulting blocks, seen as one dimension
+      {};                           // axes per dimension of the view, outermost first; none: whole
+  std::vector<uint32_t> flat = {};  // axes that further shard each resulting block, flattened
   uint32_t role = 0;
 
   bool operator==(const Sharding&) const = default;
 };
 
-// One tensor and its division among the ranks of a mesh.
+// A tensor and how the ranks of a mesh divide it.
 class ShardedTensor {
  public:
-  // kInvalidArgument when the sharding is none of the mesh or of the shape.
+  // Returns kInvalidArgument when the sharding fits neither the mesh nor the shape.
   static absl::StatusOr<ShardedTensor> Create(const RankMesh& mesh, absl::Span<const int64_t> shape,
                                               const Sharding& sharding);
 
-  // Returns how the ranks of the role hold the tensor in memory. Ranks along axes that do not divide it have copies.
+  // How the ranks of the role hold the tensor in memory. Ranks along axes that do not shard it hold copies.
   const TensorDivision& memory() const { return memory_; }
   int64_t MemoryPlace(int64_t rank) const { return PlaceAlong(memory_axes_, rank); }
 
-  // Returns how the ranks of the role store the tensor: the holders of copies store an equal share each, so that every
-  // element is stored once.
+  // How the ranks of the role store the tensor in checkpoints: ranks with equal copies store an equal share each, so
+  // that every element is stored once.
   const TensorDivision& storage() const { return storage_; }
   int64_t StoragePlace(int64_t rank) const { return PlaceAlong(storage_axes_, rank); }
   int64_t RankAt(int64_t storage_place) const;
   bool HasRole(int64_t rank) const;
 
  private:
-  // An axis as a digit of rank numbers.
+  // A mesh axis as a digit of rank numbers: coordinate = rank / stride % size.
   struct Digit {
     uint32_t size;
     int64_t stride;

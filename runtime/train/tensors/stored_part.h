@@ -16,21 +16,21 @@
 
 namespace bowline {
 
-// "[12, 3]", the indices of element `number` of a row-major tensor.
+// Returns "[12, 3]", the indices of element `number` of a row-major tensor of this shape.
 std::string DescribeElement(int64_t number, absl::Span<const int64_t> shape);
 
-// Looks for values that are not finite in the bytes that a save copies or writes.
+// Searches bytes that a save copies or writes for infinities and NaNs.
 class FiniteCheck {
  public:
-  // `allows`: such values are noted and no error.
+  // If `allows`, such values are noted and are no error.
   explicit FiniteCheck(bool allows) : allows_(allows) {}
 
-  // Looks at elements of `tensor`, of which the first has number `global` in the whole tensor. IsNotFinite
-  // (non_finite.h), naming tensor and element, for the first one that is not finite.
+  // Checks consecutive elements of `tensor`; the first has index `global` in the whole tensor. Returns an error for
+  // which IsNotFinite (non_finite.h) holds, naming tensor and element, for the first infinity or NaN.
   absl::Status Visit(const CheckpointTensor& tensor, int64_t global, absl::Span<const uint8_t> bytes);
 
   bool allows() const { return allows_; }
-  // The first one of all that was allowed; empty if there was none.
+  // Describes the first allowed infinity or NaN; empty if there was none.
   const std::string& found() const { return found_; }
 
  private:
@@ -38,25 +38,25 @@ class FiniteCheck {
   std::string found_;
 };
 
-// The elements of a tensor that one rank stores in a checkpoint, in the order of its file.
+// The elements of a tensor that one rank stores in a checkpoint, in the order of the rank's file.
 class StoredPart {
  public:
-  // All of `tensor`, which outlives the part, as a run of one rank stores it.
+  // Returns all of `tensor`, as a run of one rank stores it. `tensor` must outlive the part.
   static StoredPart Whole(const CheckpointTensor& tensor);
-  // The elements of `tensor`, which outlives the part, that `self` stores; nothing where there is none.
-  // kInvalidArgument when the sharding is none of the mesh.
+  // Returns the elements of `tensor` that `self` stores; nothing if it stores none. `tensor` must outlive the part.
+  // Returns kInvalidArgument when the sharding does not fit the mesh.
   static absl::StatusOr<std::optional<StoredPart>> Of(const CheckpointTensor& tensor, const RankInMesh& self);
 
   const CheckpointTensor& tensor() const { return *tensor_; }
-  // How the file of the rank describes it.
+  // Type and shape of the part in the header of the rank's file.
   const SafetensorsSpec& spec() const { return spec_; }
   absl::StatusOr<uint64_t> bytes() const { return TensorBytes(spec_.type, spec_.shape); }
 
-  // Visits all bytes in order, in pieces of any size. `check` may be null.
+  // Visits all bytes in order, in pieces of any size. `check` may be null; it is not used after CopyTo, which checks.
   absl::Status ForEachBlock(FiniteCheck* check, absl::FunctionRef<absl::Status(absl::Span<const uint8_t>)> visit) const;
 
-  // Copies the elements to `to`, which has bytes() bytes and outlives the part, so that ForEachBlock needs the tensor's
-  // memory no more.
+  // Copies the elements to `to`, which must have bytes() bytes and outlive the part. ForEachBlock then reads the copy
+  // and no longer the tensor's memory.
   absl::Status CopyTo(absl::Span<uint8_t> to, FiniteCheck* check);
 
  private:
@@ -64,15 +64,15 @@ class StoredPart {
 
   const CheckpointTensor* tensor_;
   SafetensorsSpec spec_;
-  std::optional<ShardedTensor> sharded_;  // nothing: the whole tensor
+  std::optional<ShardedTensor> sharded_;  // absent: the part is the whole tensor
   int64_t place_ = 0;
   std::optional<absl::Span<const uint8_t>> copy_;
 };
 
-// The parts of all tensors that `self` stores, or, if it is a rank alone, of all that are saved.
+// Returns the parts of all saved tensors that `self` stores; the whole tensors in a run of one rank.
 absl::StatusOr<std::vector<StoredPart>> StoredParts(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self);
 
-// Looks for values that are not finite in the parts that `self` stores of all tensors, at the speed of a copy.
+// Runs `check` on the parts of all tensors that `self` stores, as fast as a copy.
 absl::Status CheckFinite(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self, FiniteCheck& check);
 
 }  // namespace bowline

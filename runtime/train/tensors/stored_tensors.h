@@ -19,8 +19,8 @@
 
 namespace bowline {
 
-// Tensors in files, whole or divided among the files of many ranks, read by the positions of their elements. A file is
-// mapped when one of its elements is asked for. One thread at a time may use this.
+// Tensors in files, whole or divided among files of many ranks. Readers address elements by their positions in the
+// whole tensor. A file is mapped when one of its elements is first read. Not thread-safe.
 class StoredTensors {
  public:
   struct Tensor {
@@ -28,31 +28,31 @@ class StoredTensors {
     ElementType type = ElementType::kF32;
     std::vector<int64_t> shape;
     int64_t elements = 0;
-    std::string file;  // for messages: the file that has the tensor, or the index
+    std::string file;  // for messages: the tensor's file, or the index
   };
 
   virtual ~StoredTensors() = default;
 
-  // The file or directory that has them all.
+  // The file or directory that contains all tensors.
   const std::string& path() const { return path_; }
-  // Tensors are in the order of keys.
+  // All tensors, sorted by key.
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  // nullptr when there is no such tensor.
+  // Returns null when there is no tensor of that key.
   const Tensor* Find(absl::string_view key) const;
-  // Why a tensor that an index lists is missing, as a clause behind its name ("which 'X' lists in 'Y', ..."); empty
-  // where nothing lists it.
+  // Explains why a tensor that an index lists is missing, as a clause after its name ("which 'X' lists in 'Y', ...");
+  // empty if no index lists it.
   virtual std::string DescribeMissing(absl::string_view key) const { return ""; }
-  // The bytes of a tensor that is stored in blocks of bits, of type u8, [rows, blocks of a row, bytes of a block], and
-  // which format that is; nullptr where it is not stored so, or the order of its rows would be another one.
+  // Returns a quantised tensor as its stored blocks, of type u8 and shape [rows, blocks per row, bytes per block], and
+  // sets `format`. Returns null if the tensor is not stored in blocks, or its rows are stored in another order.
   virtual const Tensor* FindBlocks(absl::string_view key, ElementType& format) const { return nullptr; }
 
-  // The bytes of the elements from `first` on, as many as are contiguous in the file: at least one. `first` is an
-  // element of the tensor, which is one of tensors(), or of FindBlocks. Valid until the next call. Errors name
-  // the file.
+  // Returns the bytes of as many elements from `first` on as are contiguous in the file, at least one. `tensor` must be
+  // one of tensors() or a result of FindBlocks, and `first` an index in it. The bytes stay valid until the next call.
+  // Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
-  // Returns whether these bytes of `tensor` stay valid as long as this object.
+  // Returns whether the bytes of `tensor` from BytesFrom stay valid as long as this object.
   virtual bool KeepsBytes(const Tensor& tensor) const = 0;
-  // Returns whether BytesFrom opens files, which may fail.
+  // Returns whether BytesFrom may open files, which may fail.
   virtual bool OpensFilesLate() const { return false; }
 
  protected:
@@ -62,28 +62,28 @@ class StoredTensors {
   std::vector<Tensor> tensors_;
 };
 
-// The parameters or the optimizer state of one checkpoint directory.
+// Opens the tensors of one role, parameters or optimizer state, of a checkpoint directory.
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::string& checkpoint, CheckpointRole role);
 
-// The weights of a Hugging Face directory, of one checkpoint directory, or of a GGUF file (*.gguf).
+// Opens the weights of a Hugging Face directory, a checkpoint directory, or a GGUF file (*.gguf).
 absl::StatusOr<std::unique_ptr<StoredTensors>> OpenWeightTensors(const std::string& directory);
 
-// Visits the elements of a tensor that a rank has in memory, piece by piece: the bytes, and the number of the first
-// element in the rank's memory.
+// Visits the elements that `rank` holds in memory, piece by piece. `local` is the index of the piece's first element in
+// the rank's memory.
 absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
                           int64_t rank,
                           absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
 
-// Makes `memory` use the bytes of a rank's shard of a tensor in the file, which `stored` keeps mapped, without a copy.
-// Returns false, and changes nothing, if they have to be read: they are not contiguous, have another type than `type`,
-// or `memory` cannot be there.
+// Makes `memory` use the rank's shard of a tensor where the file is mapped, without a copy; `stored` keeps it mapped.
+// Returns false, without effect, if the shard must be read instead: it is not contiguous, its type is not `type`, or
+// `memory` cannot use these addresses.
 absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
                                 const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory);
 
 using PieceVisitor = std::function<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)>;
 
-// Reads a rank's shard of a tensor into `memory`, converted to `type`, for which CanConvert is true; padding becomes
-// zero. `look`, which may be null, sees the bytes of the file as in ForEachPiece; its error ends the reading.
+// Reads a rank's shard of a tensor into `memory` and converts it to `type`; CanConvert must be true for it. Padding
+// becomes zero. `look`, if not null, visits the file's bytes as in ForEachPiece; its error ends the reading.
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
                       int64_t rank, ElementType type, TensorMemory& memory, const PieceVisitor& look = nullptr);
 

@@ -11,30 +11,30 @@
 
 namespace bowline {
 
-// The memory in which a rank has its shard of a tensor: on a device, or on the host.
+// The memory, on a device or the host, that holds a rank's shard of a tensor.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
 
-  // The bytes of the shard from `offset` on; all of them exist.
+  // Reads or writes bytes of the shard from `offset` on. The range must lie inside the shard.
   virtual absl::Status Read(uint64_t offset, absl::Span<uint8_t> to) const = 0;
   virtual absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) = 0;
 
-  // Makes `bytes` the memory of the whole shard, without a copy. `owner` keeps these bytes alive and unchanged. Returns
-  // false where the caller must write the shard instead.
+  // Makes `bytes` the memory of the whole shard without a copy; `owner` keeps them alive and unchanged. Returns false
+  // if the memory cannot do that, so that the caller must write the shard.
   virtual absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> /*bytes*/,
                                       const std::shared_ptr<const void>& /*owner*/) {
     return false;
   }
 };
 
-// A tensor at `data`, which outlives it.
+// Wraps a tensor at `data`, which must outlive the result.
 std::unique_ptr<TensorMemory> HostTensorMemory(void* data);
 
-// Reads ranges that follow each other, however short they are, by a transfer for each 1 MiB of memory.
+// Reads consecutive ranges of any length with one transfer per 1 MiB.
 class TensorReader {
  public:
-  // `memory` has so many bytes, and outlives it.
+  // `bytes` is the size of `memory`, which must outlive the reader.
   TensorReader(const TensorMemory& memory, uint64_t bytes) : memory_(memory), bytes_(bytes) {}
 
   // Visits the `size` bytes from `offset` on, in order.
@@ -44,20 +44,20 @@ class TensorReader {
  private:
   const TensorMemory& memory_;
   const uint64_t bytes_;
-  uint64_t begin_ = 0;  // of the bytes in `block_`
+  uint64_t begin_ = 0;  // offset of the bytes in `block_`
   std::vector<uint8_t> block_;
 };
 
-// Writes ranges, likewise.
+// Writes consecutive ranges of any length with one transfer per 1 MiB.
 class TensorWriter {
  public:
-  // The longest range.
+  // The largest size of a range.
   static constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
-  // `memory` outlives it.
+  // `memory` must outlive the writer.
   explicit TensorWriter(TensorMemory& memory) : memory_(memory) { block_.reserve(kMostBytes); }
 
-  // Returns where the caller puts the `size` <= kMostBytes bytes from `offset` on, before any other call.
+  // Returns a buffer for the `size` <= kMostBytes bytes from `offset` on. Fill it before any other call.
   absl::StatusOr<uint8_t*> Range(uint64_t offset, uint64_t size);
   // Zeros the `size` bytes from `offset` on.
   absl::Status Zero(uint64_t offset, uint64_t size);
@@ -66,7 +66,7 @@ class TensorWriter {
 
  private:
   TensorMemory& memory_;
-  uint64_t begin_ = 0;  // of the bytes in `block_`
+  uint64_t begin_ = 0;  // offset of the bytes in `block_`
   std::vector<uint8_t> block_;
 };
 
