@@ -10,13 +10,13 @@ class Dist_Attr<string name, string mnemonicName> : AttrDef<Dist_Dialect, name> 
 }
 
 def Dist_DimAttr : Dist_Attr<"Dim", "dim"> {
-  let summary = "Over which mesh axes one dimension of a tensor is sharded, the first one outermost";
+  let summary = "The mesh axes over which one dimension of a tensor is sharded, the outermost axis first";
   let description = [{
-    `{"tp"}` is closed: propagation leaves it as it is. `{"dp", ?}` is open: propagation may add axes behind those that
-    are there. A dimension of size d over axes of n ranks together has shards of ceil(d / n) elements; where n does not
-    divide d, the last shards are short and a pass pads them.
+    `{"tp"}` is closed: sharding propagation does not change it. `{"dp", ?}` is open: propagation may append axes to the
+    list. Let n be the product of the sizes of the axes. A dimension of d elements is cut into shards of ceil(d / n)
+    elements; if n does not divide d, the last shards are shorter, and `pad-for-divisibility` pads the dimension.
 
-    **Constraints:** no axis twice.
+    **Constraints:** the list names no axis twice.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$open);
   let hasCustomAssemblyFormat = 1;
@@ -24,16 +24,16 @@ def Dist_DimAttr : Dist_Attr<"Dim", "dim"> {
 }
 
 def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
-  let summary = "Which shard of a tensor each rank has";
+  let summary = "The shard of a tensor that each rank holds";
   let description = [{
-    One entry per dimension, and the axes over which the value is still a sum to be taken: every rank along them holds a
-    summand of full shape. Along all other axes of the mesh the ranks hold equal copies.
+    `dims` has one entry per dimension. The value is a pending sum over the axes in `unreduced`: each rank along them
+    holds one summand, of full shape. Ranks that differ only along the mesh's other axes hold equal copies.
 
     ```mlir
     #dist.sharding<[{"dp"}, {}, {"tp", ?} ], unreduced = {"tp"}>
     ```
 
-    **Constraints:** an axis shards one dimension or is unreduced, and is named once.
+    **Constraints:** the attribute names each axis at most once, in one dimension or in `unreduced`.
   }];
   let parameters = (ins ArrayRefParameter<"DimAttr">:$dims, ArrayRefParameter<"::mlir::StringAttr">:$unreduced);
   let hasCustomAssemblyFormat = 1;

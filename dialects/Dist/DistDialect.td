@@ -13,17 +13,17 @@ def Dist_Dialect : Dialect {
     | attribute | on | meaning |
     |---|---|---|
     | `dist.sharding` | `graph.param`, `graph.state`, arguments of a `graph.func` | the sharding of the variable or argument |
-    | `dist.global_shape` | the same, once types are local; before, on variables that are viewed otherwise | the shape of the whole tensor, that of a variable in checkpoints |
-    | `dist.view` | `graph.param`, `graph.state` | the same elements in row-major order, in the dimensions that are sharded; without padding |
+    | `dist.global_shape` | the same, after `global-to-local`; before it, only variables with a `dist.view` | the shape of the whole tensor; for a variable, its shape in checkpoints |
+    | `dist.view` | `graph.param`, `graph.state` | the shape, without padding, to which the elements are reshaped in row-major order; the sharding applies to its dimensions |
     | `dist.flat_shape`, `dist.flat_axes` | `graph.param`, `graph.state` | the variable is a flat shard: a local tensor of this shape, its elements in row-major order, zeros at the end, sharded over these axes, of which the first is outermost |
-    | `dist.prefetch` | gathers of parameters | how many of them may be under way before their results are used |
-    | `dist.repetition` | collectives | counts equal ones that are not merged: gathers of one parameter, whose first result is not kept, and chunks |
+    | `dist.prefetch` | gathers of parameters | how many gathers may be in flight ahead of the first use of their results |
+    | `dist.repetition` | collectives | a number that keeps CSE from merging equal collectives: repeated gathers of one parameter, chunks of one collective |
     | `dist.shardings` | any operation with tensor results | one sharding per result |
 
-    Propagation starts from those that it finds, and leaves one on everything. `Layout.h` reads those of a variable.
+    Propagation starts from the shardings present and gives every value one. `Layout.h` reads a variable's attributes.
 
-    **Constraints:** one dimension in a sharding and in a view per dimension of its tensor; sizes are positive; a view
-    has as many elements as the global shape.
+    **Constraints:** a sharding and a view have one entry per dimension of the tensor; sizes are positive; a view has as
+    many elements as the global shape.
 
     See `dialects/Dist/README.md` for the rationale.
   }];
@@ -42,8 +42,8 @@ def Dist_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRepetitionAttr = "dist.repetition";
     static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
 
-    /// For an operation that this dialect does not have, returns a hook that refuses it and names the nearest line of a
-    /// strategy.
+    /// Returns, for the name of an operation that this dialect does not define, a parse hook that reports an error and
+    /// names the operation of this dialect with the most similar name, or lists the lines of a strategy.
     std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
   }];
 }

@@ -22,24 +22,24 @@
 
 namespace bowline::dist {
 
-/// The form of a collective on local tensors, as communicators execute it: sources are split along `splitDim`,
-/// destinations joined along `joinDim`, where its kind scatters or gathers.
+/// A collective on local tensors in the terms of a communicator. A kind that scatters splits each source along
+/// `splitDim`; a kind that gathers concatenates the received blocks along `joinDim`.
 struct CollectiveForm {
   collectives::Kind kind;
   uint32_t parameter = 0;
   int64_t splitDim = 0, joinDim = 0;
 
   const collectives::Definition &definition() const { return collectives::Of(kind); }
-  /// Returns whether the blocks along these dimensions lie one behind the other in memory, as communicators move them.
+  /// Returns whether all blocks are contiguous in memory, which communicators require: both dimensions in use are 0.
   bool isContiguous() const {
     return (splitDim == 0 || !definition().scatters) && (joinDim == 0 || !definition().gathers);
   }
 };
 
-/// Refuses an attribute that the operation does not define, with the names of those that it does.
+/// Fails with a diagnostic if \p op has a discardable attribute; lists the attributes that the operation defines.
 llvm::LogicalResult verifyNoFurtherAttributes(mlir::Operation *op);
 
-/// A trait of operations that people write: it refuses attributes that nothing reads.
+/// A trait of operations that people write by hand: the verifier rejects attributes that the operation does not define.
 template <typename OpTy> class NoFurtherAttributes : public mlir::OpTrait::TraitBase<OpTy, NoFurtherAttributes> {
 public:
   static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifyNoFurtherAttributes(op); }
@@ -54,23 +54,23 @@ public:
 
 namespace bowline::dist {
 
-/// The axis of the mesh as the user wrote it. A pass may divide an axis "tp" into "tp/0" and "tp/1", the first one
-/// outermost, so that a tensor can be sharded over some of its ranks: both are of the whole axis "tp".
+/// Returns the user's axis that \p axis is or is a part of. A pass may divide an axis "tp" into "tp/0" and "tp/1", the
+/// first one outermost, so that a tensor can be sharded over one part only. For both parts the result is "tp".
 inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').first; }
 
-/// The most words that braces make of the pattern of a `dist.shard`: the bound keeps a pattern from becoming a program.
+/// The maximal number of words to which the braces in the pattern of a `dist.shard` may expand.
 inline constexpr size_t kMaxPatternWords = 1024;
 
 /// The definition of the collective `op`.
 const collectives::Definition &definitionOf(mlir::Operation *op);
 
-/// These return the value in the strategy of the module that `op` is or is in, or the default where there is no
-/// strategy or no such line.
+/// These functions read a line of the strategy that StrategyOp::of(op) finds. They return the line's default if there
+/// is no strategy or the strategy lacks the line.
 int64_t microbatchesOf(mlir::Operation *op);
 /// One of "none", "selective", "full" and "auto".
 llvm::StringRef recomputeOf(mlir::Operation *op);
 int64_t bucketBytesOf(mlir::Operation *op);
-/// The number of chunks; nothing where the cost model chooses.
+/// The number of chunks; none for `auto`, where the cost model chooses.
 std::optional<int64_t> overlapChunksOf(mlir::Operation *op);
 
 } // namespace bowline::dist

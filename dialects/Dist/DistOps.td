@@ -23,10 +23,10 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol, Dist_NoFurtherAttributes]> {
     static constexpr int64_t kMaxRanks = int64_t{1} << 20;
     /// The number of ranks: the product of all sizes.
     int64_t getRankCount();
-    /// The number of ranks along `axes` together; an axis that the mesh does not have counts as 1.
+    /// The product of the sizes of `axes`; an axis that the mesh does not have counts as size 1.
     int64_t getSize(::llvm::ArrayRef<::mlir::StringAttr> axes);
-    /// The axes of this mesh that stand for `axis` of the user's mesh, the first one outermost: `axis` itself, or the
-    /// axes "axis/0", "axis/1" that a pass split it into. Empty where the mesh has neither.
+    /// The axes of this mesh that replace `axis` of the user's mesh, outermost first: `axis` itself, or the axes
+    /// "axis/0" and "axis/1" into which `apply-strategy` split it. Empty if the mesh has neither.
     ::llvm::SmallVector<::mlir::StringAttr> getParts(::llvm::StringRef axis);
     /// The position of an axis in the list of axes; none where the mesh does not have it.
     std::optional<unsigned> getAxis(::llvm::StringRef name);
@@ -40,15 +40,15 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol, Dist_NoFurtherAttributes]> {
 //===----------------------------------------------------------------------===//
 
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
-  let summary = "The same global tensor, sharded otherwise";
+  let summary = "Changes the sharding of a global tensor, not its elements";
   let description = [{
-    `why` tells people which pass asked for the reshard, and why: `PASS: REASON`. Collectives have it too.
+    `why` tells a reader which pass inserted the reshard, and the reason: `PASS: REASON`. Collectives have `why` too.
 
     ```mlir
     %y = dist.reshard %x to #dist.sharding<[{"dp"}, {} ]> why "the operands of an addition" : tensor<8x128xf32>
     ```
 
-    **Constraints:** one dimension in the sharding per dimension of the tensor; axes of the module's mesh.
+    **Constraints:** the sharding has one entry per dimension of the tensor; the module's mesh has all of its axes.
   }];
   let arguments = (ins AnyRankedTensor:$input, Dist_ShardingAttr:$sharding, DefaultValuedAttr<StrAttr, "\"\"">:$why);
   let results = (outs AnyRankedTensor:$result);
@@ -63,13 +63,13 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 def Dist_Collective : OpInterface<"Collective"> {
   let cppNamespace = "::bowline::dist";
   let description = [{
-    The exchange that the ranks of a group make of their tensors. Passes and interpreters ask this interface, and the
-    definition of the kind (kernels/registry/collectives.h); only code about one operation names the operation.
+    A collective exchange of tensors among the ranks of a group. Passes and interpreters query this interface and the
+    definition of the collective's kind (kernels/registry/collectives.h) instead of testing for single operations.
   }];
   let methods = [
     InterfaceMethod<"The ranks that differ only in these axes form a group.", "::mlir::ArrayAttr", "getGroupAxes", (ins),
                     [{ return $_op.getAxes(); }]>,
-    InterfaceMethod<"The operation of the communicator, for each operand and its result.", "::bowline::dist::CollectiveForm",
+    InterfaceMethod<"The exchange of each operand: kind, parameter, dimensions.", "::bowline::dist::CollectiveForm",
                     "getForm">];
 }
 
@@ -88,7 +88,7 @@ def Dist_AllReduceOp : Dist_Exchange<"all_reduce", [SameOperandsAndResultType]> 
     %y = dist.all_reduce sum %x over ["tp"] : tensor<8x128xf32>
     ```
 
-    **Constraints:** axes of the mesh, at least one, none twice; integer or floating-point elements of 8 bits or more.
+    **Constraints:** at least one axis, all axes of the mesh, none twice; integer or float elements of 8 bits or more.
   }];
   let arguments = (ins Dist_ReduceKind:$kind, AnyRankedTensor:$input, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -103,8 +103,8 @@ def Dist_AllGatherOp : Dist_Exchange<"all_gather"> {
     %y = dist.all_gather %x dim 1 over ["tp"] : tensor<8x64xf32> -> tensor<8x128xf32>
     ```
 
-    **Constraints:** as `all_reduce`; the result has the group's size times the operand's elements along `dim`, and its
-    other dimensions and its element type.
+    **Constraints:** as `all_reduce`; along `dim` the result is the group's size times as large as the operand; all
+    other dimensions and the element type are equal.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -119,8 +119,8 @@ def Dist_ReduceScatterOp : Dist_Exchange<"reduce_scatter"> {
     %y = dist.reduce_scatter sum %x dim 0 over ["dp"] : tensor<8x64xf32> -> tensor<4x64xf32>
     ```
 
-    **Constraints:** as `all_reduce`; the operand has the group's size times the result's elements along `dim`, and its
-    other dimensions and its element type.
+    **Constraints:** as `all_reduce`; along `dim` the operand is the group's size times as large as the result; all
+    other dimensions and the element type are equal.
   }];
   let arguments = (ins Dist_ReduceKind:$kind, AnyRankedTensor:$input, I64Attr:$dim, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -133,16 +133,16 @@ def Dist_ReduceScatterOp : Dist_Exchange<"reduce_scatter"> {
 def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
   let summary = "The ranks of a group exchange chunks of one dimension, and each joins the received ones along another";
   let description = [{
-    A tensor that was sharded along `concat_dim` becomes sharded along `split_dim`. Where both are the same, chunks
-    change places and the shape stays: chunk p of the result is the chunk that rank p of the group had for this rank.
+    A tensor that was sharded along `concat_dim` becomes sharded along `split_dim`. If both are the same dimension, the
+    shape does not change: chunk p of this rank's result is the chunk that rank p of the group sent to this rank.
 
     ```mlir
     %y = dist.all_to_all %x split 0 concat 1 over ["tp"] : tensor<8x64xf32> -> tensor<4x128xf32>
     %z = dist.all_to_all %x split 0 concat 0 over ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
     ```
 
-    **Constraints:** as `all_reduce`; the operand divides along `split_dim` into as many chunks as the group has ranks;
-    the result is so many of these chunks along `concat_dim`.
+    **Constraints:** as `all_reduce`; the group's size divides the operand's size along `split_dim`; the result has the
+    shape of that many such chunks, concatenated along `concat_dim`.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$split_dim, I64Attr:$concat_dim, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -154,17 +154,17 @@ def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
 }
 
 def Dist_PermuteOp : Dist_Exchange<"permute", [SameOperandsAndResultType]> {
-  let summary = "Each rank of a group passes its tensor on, a number of places further on a ring";
+  let summary = "Each rank of a group sends its tensor to the rank that is `shift` places further on a ring";
   let description = [{
-    Of n ranks, the one at place p sends to the one at place (p + shift) mod n, and gets the tensor of the one at
-    place (p - shift) mod n. A negative shift goes the other way round.
+    In a group of n ranks, rank p sends its tensor to rank (p + shift) mod n and receives the tensor of rank
+    (p - shift) mod n. A negative shift reverses the direction.
 
     ```mlir
     %y = dist.permute %x by 1 over ["cp"] : tensor<8x64xf32>
     %z = dist.permute %y by -1 over ["cp"] : tensor<8x64xf32>
     ```
 
-    **Constraints:** axes as for `all_reduce`, elements of any type; the shift is no multiple of the group's size.
+    **Constraints:** axes as for `all_reduce`; any element type; the shift is not a multiple of the group's size.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$shift, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -175,16 +175,16 @@ def Dist_PermuteOp : Dist_Exchange<"permute", [SameOperandsAndResultType]> {
 def Dist_BucketOp : Dist_Exchange<"bucket"> {
   let summary = "Several collectives of one kind as one operation";
   let description = [{
-    Each result equals that of the collective on its operand alone; shards are made and joined along dimension 0. A
-    communicator starts it once, with one piece per operand, so nothing is copied together.
+    Each result equals the result of the collective on its operand alone. Gathers and scatters work on dimension 0. A
+    communicator runs the bucket as one operation on a list of buffers, so no operand is copied into a joint buffer.
 
     ```mlir
     %a, %b = dist.bucket all_gather %x, %y over ["fsdp"] : (tensor<8xf32>, tensor<3xf32>) -> (tensor<16xf32>, tensor<6xf32>)
     %c, %d = dist.bucket reduce_scatter(sum) %p, %q over ["dp"] : (tensor<6xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<1xf32>)
     ```
 
-    **Constraints:** at least one operand, one result per operand, one element type; each pair as for the collective; a
-    reduction exactly for those that reduce.
+    **Constraints:** at least one operand; one result per operand; one element type; each pair satisfies the constraints
+    of the collective; `reduction` is present exactly for the kinds that reduce.
   }];
   let arguments = (ins Dist_CollectiveKind:$kind, OptionalAttr<Dist_ReduceKind>:$reduction,
                    Variadic<AnyRankedTensor>:$inputs, StrArrayAttr:$axes, DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -209,7 +209,7 @@ def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
 }
 
 def Dist_CoordinateOp : Dist_CollectiveOp<"coordinate"> {
-  let summary = "The place of this rank in its group, from 0";
+  let summary = "The index of this rank in its group, from 0";
   let description = [{
     ```mlir
     %i = dist.coordinate over ["tp"] : tensor<i32>

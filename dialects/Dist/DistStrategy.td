@@ -7,18 +7,18 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
-// A person writes the operation. An attribute that it does not define would be a choice without an effect, so that it is
-// refused, in the generic form too; and so are braces, in which an attribute would replace the line's value.
+// For operations that people write by hand. The verifier rejects attributes that the operation does not define, since
+// they would silently have no effect. The parser rejects an attribute dictionary: it could override the line's value.
 def Dist_NoFurtherAttributes : NativeOpTrait<"NoFurtherAttributes"> { let cppNamespace = "::bowline::dist"; }
 
 def Dist_StrategyOp : Dist_Op<"strategy", [
     Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments, Dist_NoFurtherAttributes,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getDefaultDialect"]>]> {
-  let summary = "How to compute a program, as a person writes it: by which ranks, in which order, keeping which values";
+  let summary = "The user's choice of how to compute a program: on which ranks, in which order, keeping which values";
   let description = [{
-    A strategy changes how a model is computed, never its meaning. It stands beside the model, in the same file or in
-    its own, so that one model compiles under many. One line per choice, in any order; a choice without a line has its
-    default. All flags of `bowline-compile` that choose such things write this operation, and all passes read it.
+    A strategy changes how a model is computed, never its results. It stands beside the model, in the same file or in
+    its own, so that one model compiles under many strategies. Each line makes one choice; lines may have any order, and
+    a missing line means the default. Flags of `bowline-compile` such as `--mesh` write this operation; passes read it.
 
     ```mlir
     dist.strategy @three_dimensions {
@@ -37,12 +37,12 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
     }
     ```
 
-    Without a mesh there is one rank. Each line takes effect or is refused, and so is an attribute that none
-    of them defines; a line that does not suit the model, or further lines, is refused by the pass that needs it.
+    Without a mesh there is one rank. No line is silently ignored: if a line does not fit the model or another line, the
+    pass that reads it emits an error. The verifier rejects attributes that no line defines.
 
-    **Constraints:** at most one line of each kind, but any number of `shard`; axes of the strategy's mesh; the batch,
-    tensor parallelism and the stages have axes of their own, sequence parallelism none of the batch or the stages, and
-    neither patterns nor ZeRO that of the stages.
+    **Constraints:** at most one line of each kind, but any number of `shard`; all axes are in the strategy's mesh;
+    `batch`, `tensor_parallel` and `stages` share no axis; `sequence_parallel` uses no axis of `batch` or `stages`;
+    neither `shard` nor `zero` uses the axis of `stages`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
@@ -51,7 +51,7 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
   let extraClassDeclaration = [{
     /// The strategy of the outermost module around `op`, or `op` itself, that has one; else null.
     static StrategyOp of(::mlir::Operation *op);
-    /// Null for one rank.
+    /// The mesh of the strategy; null if it has none and the program runs on one rank.
     MeshOp getMesh();
     /// The only operation of a kind; null where there is none.
     template <typename OpTy> OpTy getOnly() {
@@ -68,10 +68,10 @@ class Dist_StrategyLine<string name> : Dist_Op<name, [HasParent<"StrategyOp">, D
 //===----------------------------------------------------------------------===//
 
 def Dist_BatchOp : Dist_StrategyLine<"batch"> {
-  let summary = "The axes among whose ranks the sequences of a batch are divided, the first one outermost";
+  let summary = "The mesh axes over which the sequences of a batch are divided, the outermost first";
   let description = [{
-    Default: `"dp", "fsdp"`, those of them that the mesh has. Two axes allow hybrid sharding: ZeRO along one of them,
-    copies along the other.
+    Default: `"dp"` and `"fsdp"`, as far as the mesh has them. Two axes allow hybrid sharding: ZeRO shards along one of
+    them, and ranks along the other hold copies.
 
     **Constraints:** at least one axis, none twice.
   }];
@@ -81,10 +81,10 @@ def Dist_BatchOp : Dist_StrategyLine<"batch"> {
 }
 
 def Dist_TensorParallelOp : Dist_StrategyLine<"tensor_parallel"> {
-  let summary = "The axis among whose ranks the projections of a layer are divided";
+  let summary = "The mesh axis over which the projections of a layer are sharded";
   let description = [{
-    Default: `"tp"`, where the mesh has it. Which parameter is sharded how, if no `shard` says otherwise, follows from
-    its role: `passes/Sharding/Assignment/TensorParallel.h`.
+    Default: `"tp"`, if the mesh has it. A parameter's role (`#graph.role`) determines its sharding, unless a `shard`
+    line matches it; see `passes/Sharding/Assignment/TensorParallel.h`.
   }];
   let arguments = (ins StrAttr:$axis);
   let assemblyFormat = "$axis `` custom<NoBraces>(attr-dict)";
@@ -93,9 +93,9 @@ def Dist_TensorParallelOp : Dist_StrategyLine<"tensor_parallel"> {
 def Dist_ShardOp : Dist_StrategyLine<"shard"> {
   let summary = "The sharding of all parameters whose symbols or keys match a pattern";
   let description = [{
-    `*` stands for any characters, `?` for one, `{q,k,v}` for one of the words, `[0-3]` for one of the characters. The
-    key is the parameter's name in safetensors files: `layers.*.attn.wo` and `model.layers.*.self_attn.o_proj.weight`
-    match the same parameters. Of several matching lines the last one counts.
+    `*` matches any characters, `?` one character, `{q,k,v}` one of the words, `[0-3]` one of the characters. The key is
+    the parameter's name in safetensors files: `layers.*.attn.wo` and `model.layers.*.self_attn.o_proj.weight` match the
+    same parameters. If several lines match a parameter, the last one applies.
 
     **Constraints:** a well-formed pattern; no unreduced axes.
   }];
@@ -105,7 +105,7 @@ def Dist_ShardOp : Dist_StrategyLine<"shard"> {
 }
 
 def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
-  let summary = "States that the ranks of an axis divide among themselves instead of keeping copies";
+  let summary = "ZeRO: ranks along an axis shard training state instead of each holding a copy";
   let description = [{
     Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). The axis is
     one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,
@@ -122,10 +122,10 @@ def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
 }
 
 def Dist_SequenceParallelOp : Dist_StrategyLine<"sequence_parallel"> {
-  let summary = "The axis along which the sequence of the residual stream is sharded";
+  let summary = "The mesh axis over which the residual stream is sharded along the sequence";
   let description = [{
-    Korthikanti et al., 2022. Norms and additions between projections are then computed for a part of the positions by
-    each rank.
+    Each rank then computes the norms and additions between projections for its share of the positions only
+    (Korthikanti et al., 2022).
   }];
   let arguments = (ins StrAttr:$axis);
   let assemblyFormat = "$axis `` custom<NoBraces>(attr-dict)";
@@ -136,9 +136,9 @@ def Dist_SequenceParallelOp : Dist_StrategyLine<"sequence_parallel"> {
 //===----------------------------------------------------------------------===//
 
 def Dist_MicrobatchesOp : Dist_StrategyLine<"microbatches"> {
-  let summary = "How many slices of the batch a step computes one after another";
+  let summary = "The number of microbatches: slices of the batch that a step computes one after another";
   let description = [{
-    Gradients are summed over them before the one update. Default: 1. **Constraints:** at least one.
+    A step sums the gradients of its microbatches, then updates once. Default: 1. **Constraints:** at least one.
   }];
   let arguments = (ins I64Attr:$count);
   let assemblyFormat = "$count `` custom<NoBraces>(attr-dict)";
@@ -148,41 +148,41 @@ def Dist_MicrobatchesOp : Dist_StrategyLine<"microbatches"> {
 def Dist_StagesOp : Dist_StrategyLine<"stages"> {
   let summary = "The axis along which layers are divided into pipeline stages";
   let description = [{
-    `split` is `balanced`, or the layers of each stage, first and last, or the only one: `[0..5],[6..10],[11]`.
-    Default: `"pp"`, where the mesh has it, balanced.
+    `split` is `balanced`, or lists the first and last layer of each stage, or its only layer: `[0..5],[6..10],[11]`.
+    Default: axis `"pp"`, if the mesh has it, and `balanced`.
   }];
   let arguments = (ins StrAttr:$axis, OptionalAttr<StrAttr>:$split);
   let assemblyFormat = "$axis (`split` $split^)? `` custom<NoBraces>(attr-dict)";
 }
 
 def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
-  let summary = "In which order a pipeline's ranks compute";
+  let summary = "The order in which a pipeline's ranks run the passes of microbatches";
   let description = [{
-    The schedules are those of `docs/schedules.md`; default: `"1f1b"`. One whose name ends with ".csv" is a table: the
-    text of the file of this name. `bowline-compile` reads the file, from the folder of the file that names it, and
-    writes its text behind the name, so that the module does not depend on files any more.
+    `docs/schedules.md` lists the schedules; default: `"1f1b"`. A name that ends with ".csv" names a file with a table.
+    `bowline-compile` reads that file, relative to the folder of the file with this line, and stores its text as
+    `table`, so that the module no longer depends on the file.
 
     ```mlir
     schedule "two.csv" table "0F0,0B0\0A1F0,1B0\0A"
     ```
 
-    **Constraints:** no table without such a name.
+    **Constraints:** a `table` needs a name that ends with ".csv".
   }];
   let arguments = (ins StrAttr:$schedule, OptionalAttr<StrAttr>:$table);
   let assemblyFormat = "$schedule (`table` $table^)? `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Whether the schedule is the text of a file.
+    /// Whether the schedule is a table: its name ends with ".csv".
     bool isTable();
   }];
 }
 
 def Dist_RecomputeOp : Dist_StrategyLine<"recompute"> {
-  let summary = "Which activations the backward pass computes again";
+  let summary = "Which activations the backward pass recomputes";
   let description = [{
-    `none`, the default, keeps all of them, but of tensors that `sequence_parallel` gathers, the shards; `selective`
-    computes cheap ones again, `full` all but those between layers, `auto` as few as a limit of memory allows.
-    **Constraints:** one of these words.
+    `none`, the default, keeps all activations; of tensors that `sequence_parallel` gathers it keeps only the shards.
+    `selective` recomputes cheap activations, `full` all except those between layers, `auto` as few as a memory limit
+    allows. **Constraints:** one of these words.
   }];
   let arguments = (ins StrAttr:$activations);
   let assemblyFormat = "$activations `` custom<NoBraces>(attr-dict)";
@@ -194,9 +194,9 @@ def Dist_RecomputeOp : Dist_StrategyLine<"recompute"> {
 //===----------------------------------------------------------------------===//
 
 def Dist_BucketBytesOp : Dist_StrategyLine<"bucket_bytes"> {
-  let summary = "Most bytes of gradients or parameters that ranks exchange in one operation";
+  let summary = "Upper limit on the bytes of one bucket of gradients or parameters";
   let description = [{
-    Where several could be joined; 0: each tensor alone. Default: 25 MiB. **Constraints:** not negative.
+    A larger tensor is exchanged alone; 0: every tensor is. Default: 25 MiB. **Constraints:** not negative.
   }];
   let arguments = (ins I64Attr:$bytes);
   let assemblyFormat = "$bytes `` custom<NoBraces>(attr-dict)";
@@ -204,9 +204,9 @@ def Dist_BucketBytesOp : Dist_StrategyLine<"bucket_bytes"> {
 }
 
 def Dist_OverlapChunksOp : Dist_StrategyLine<"overlap_chunks"> {
-  let summary = "Into how many chunks matrix products and the exchanges beside them are divided";
+  let summary = "The number of chunks into which a matrix product and its collective are divided to overlap";
   let description = [{
-    One chunk is exchanged while the next one is computed. `auto`: the cost model chooses the number. Default: 1.
+    One chunk is exchanged while the next one is computed. With `auto` the cost model picks the number. Default: 1.
 
     **Constraints:** at least one.
   }];

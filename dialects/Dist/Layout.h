@@ -13,8 +13,8 @@
 
 namespace bowline::dist {
 
-/// The shards of a variable that the ranks hold, as its attributes say once types are local. It follows from the tensor
-/// in a checkpoint:
+/// The shards of a variable that ranks hold, as the variable's attributes state it after `global-to-local`. These steps
+/// lead from the tensor in a checkpoint to a rank's shard:
 ///
 ///   1. its shape is `global` (`dist.global_shape`; else `view`);
 ///   2. the same elements in row-major order have the shape `view` (`dist.view`; else `global`);

@@ -13,8 +13,8 @@
 
 namespace bowline::dist {
 
-/// The first \p OpTy of the outermost module around \p op, or \p op itself, that has one; else null. The outermost
-/// modules hold little besides the programs of ranks, which have thousands of operations.
+/// Searches the modules that are or contain \p op, outermost first, and returns the first \p OpTy directly in one of
+/// them, or null. Starting outside is fast: outer modules are short, and programs of ranks have thousands of ops.
 template <typename OpTy> OpTy firstAround(mlir::Operation *op) {
   if (!op)
     return {};

@@ -17,9 +17,9 @@
 
 namespace bowline::graph {
 
-/// The numbers that tensors of floating-point type hold, and the functions of these numbers. Each operation writes its
-/// formula once, in terms of these; f64 and residues modulo a prime are two such arithmetics. Integers and booleans are
-/// themselves in each of them.
+/// A number system for the elements of floating-point tensors, and its functions. The reference semantics of each
+/// operation is written once, in terms of this interface. Two implementations are f64 and residues modulo a prime.
+/// Integers and booleans stand for themselves in all of them.
 class Arithmetic {
 public:
   virtual ~Arithmetic() = default;
@@ -29,10 +29,10 @@ public:
   /// This arithmetic for elements of floating-point type, and f64, which holds integers exactly, for others.
   const Arithmetic &of(mlir::Type elementType) const;
 
-  /// The end of a sentence that begins with "has no meaning".
+  /// Names the number system for diagnostics, as the end of a sentence "... has no meaning", such as "in f64".
   virtual llvm::StringRef where() const = 0;
 
-  /// A number that the program states or draws. Only zero, one and other small whole numbers are themselves without it.
+  /// Converts a constant or random number of the program. Only 0, 1 and other small integers need no conversion.
   virtual double number(double value) const = 0;
 
   virtual double add(double a, double b) const = 0;
@@ -52,11 +52,11 @@ public:
   virtual double tanh(double x) const = 0;
   double logistic(double x) const { return divide(1, add(1, exp(negative(x)))); }
 
-  /// The maximum of elements that are reduced, over a dimension or over ranks. An arithmetic without an order gives
-  /// zero: programs need it to shift exponents, which changes no result, and no shift is as good as any. A NaN wins.
+  /// The maximum of two elements, for reductions over a dimension or over ranks; NaN if one is NaN. An arithmetic
+  /// without an order returns zero: programs use the maximum to shift exponents, which does not change the result.
   virtual double maximum(double a, double b) const = 0;
 
-  /// The whole number that is left without the fraction; none where numbers have no fraction to leave out.
+  /// Rounds toward zero to an integer; none if the numbers of the arithmetic have no fraction.
   virtual std::optional<double> truncated(double x) const = 0;
 
   /// The sum of a[aOffsets[i]] b[bOffsets[i]] over i, in order.

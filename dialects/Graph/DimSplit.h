@@ -14,31 +14,31 @@
 
 namespace bowline::graph {
 
-/// The split of a dimension that has equal parts side by side, as that of a projection to queries, keys and values: it
-/// becomes two dimensions [parts, rest], in the same order of elements. It stays as it is where `parts` is 0.
+/// The split of a dimension that consists of equal parts side by side, such as the output of a projection to queries,
+/// keys and values. The dimension becomes two, [parts, rest], in the same element order. `parts` 0 means no split.
 struct DimSplit {
   int64_t parts = 0, rest = 0;
 
   bool isSplit() const { return parts > 0; }
-  /// Returns whether the elements [offset, offset + size) of the dimension are one part.
+  /// Returns whether the elements [offset, offset + size) of the unsplit dimension are exactly one part.
   bool isPart(int64_t offset, int64_t size) const { return offset % rest == 0 && size == rest; }
 };
 
 /// One split per dimension of a tensor.
 using DimSplits = llvm::SmallVector<DimSplit>;
 
-/// Returns whether a dimension is split.
+/// Returns whether any dimension is split.
 bool hasSplit(llvm::ArrayRef<DimSplit> splits);
 
-/// The dimensions that dimension `dim`, or each of `dims` in turn, has become.
+/// Returns the dimensions after the split that correspond to dimension `dim`, or to each of `dims` in turn.
 llvm::SmallVector<int64_t, 2> splitDim(llvm::ArrayRef<DimSplit> splits, int64_t dim);
 llvm::SmallVector<int64_t> splitDims(llvm::ArrayRef<DimSplit> splits, llvm::ArrayRef<int64_t> dims);
 
-/// The shape that `shape` has become.
+/// Returns the shape after the split of a tensor of shape `shape`.
 llvm::SmallVector<int64_t> splitShape(llvm::ArrayRef<DimSplit> splits, llvm::ArrayRef<int64_t> shape);
 
-/// Gives the results of an operation the shapes that they have become. This is all there is to do for an operation
-/// whose attributes name no dimension.
+/// Sets the types of an operation's results to their shapes after the split. This implements splitDims for operations
+/// whose attributes name no dimensions.
 void setSplitTypes(mlir::Operation *op, llvm::ArrayRef<DimSplits> results);
 
 } // namespace bowline::graph

@@ -14,25 +14,25 @@
 
 namespace bowline::graph {
 
-/// The value of one tensor element, as the builder that made it represents it; false after a diagnostic.
+/// An opaque handle to the expression of one tensor element, which only its builder can interpret. Null means failure.
 struct Element {
   const void *handle = nullptr;
   explicit operator bool() const { return handle != nullptr; }
 };
 
-/// `low <= index < high`
+/// The condition `low <= index < high`.
 struct IndexBound {
   mlir::AffineExpr index;
   int64_t low, high;
   bool operator==(const IndexBound &) const = default;
 };
-/// All bounds hold.
+/// The conjunction of its bounds: a box in the index space.
 using IndexBox = llvm::SmallVector<IndexBound>;
 
-/// Builds the expressions that generated code consists of, for `FusionModel::elementAt`: an operation describes an
-/// element of its result by elements of its operands, and the code generator decides how to compute each. An index has
-/// an expression for each dimension, over the dimensions of loops; the builder simplifies the expressions that it
-/// makes. Types are of elements in memory.
+/// Builds the expressions of generated code for `FusionModel::elementAt`. An operation describes an element of its
+/// result in terms of elements of its operands; the code generator decides how to compute each of them. An index has
+/// one affine expression per dimension, over loop variables; the builder simplifies the expressions that it makes.
+/// Type parameters are the types of elements in memory.
 class ElementBuilder {
 public:
   virtual ~ElementBuilder() = default;
@@ -48,15 +48,15 @@ public:
   virtual llvm::SmallVector<mlir::AffineExpr> reshape(Index index, llvm::ArrayRef<int64_t> from,
                                                       llvm::ArrayRef<int64_t> to) = 0;
 
-  /// The number \p index.
+  /// The value of the expression \p index itself, converted to \p type.
   virtual Element number(mlir::Type type, mlir::AffineExpr index) = 0;
-  /// The one of \p elements, one for each of \p boxes, whose box holds the point; zero where there is none.
+  /// Selects elements[i] for the i-th box whose conditions hold; zero if none do. The boxes must not overlap.
   virtual Element choose(mlir::Type type, llvm::ArrayRef<IndexBox> boxes, llvm::ArrayRef<Element> elements) = 0;
-  /// The sum, or else the maximum, of the elements of \p input along \p dims, ascending; \p index is that of the other
-  /// dimensions. With \p ignoresNan the maximum does not matter where an element is NaN.
+  /// The sum (\p isSum) or maximum of \p input over the ascending \p dims; \p index holds the indices of the other
+  /// dimensions. With \p ignoresNan the maximum may be any value if an element is NaN.
   virtual Element reduce(mlir::Value input, llvm::ArrayRef<int64_t> dims, Index index, bool isSum, bool ignoresNan) = 0;
-  /// The only result of \p op, an elementwise operation of `arith` or `math`, of its operands at the same index. Others
-  /// are diagnosed.
+  /// Applies \p op, an elementwise operation of `arith` or `math` with one result, to its operands at \p index. Returns
+  /// null after a diagnostic for any other operation.
   virtual Element compute(mlir::Operation *op, Index index) = 0;
 };
 

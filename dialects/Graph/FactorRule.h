@@ -69,13 +69,13 @@ inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const FactorRule &ru
 /// Returns whether a tensor has the factor in one of its dimensions.
 bool hasFactor(const FactorRule::TensorFactors &tensor, int64_t factor);
 
-/// The rule of an operation whose operands and results have their dimensions in common, one by one. A dimension is
-/// parallel where all of them have it in one size, and blocked where they differ: it was sliced, padded or joined. An
-/// operand that is a scalar or no tensor has no factor.
+/// The rule of an operation whose i-th dimension is the same in all operands and results. A dimension is parallel if it
+/// has equal size in all of them, and blocked if the sizes differ because the operation slices, pads or concatenates
+/// it. An operand that is a scalar or not a tensor has no factor.
 FactorRule alignedRule(mlir::Operation *op);
 
-/// The rule of a change of shape in row-major order: the factors that both shapes are made of are parallel, and the
-/// rest of a dimension is blocked. [6, 4] to [8, 3] has one in common, the outermost 2.
+/// The rule of a reshape in row-major order. Factors common to both shapes are parallel, and the rest of a dimension is
+/// blocked. [6, 4] and [8, 3] have one common factor, the outermost 2.
 FactorRule reshapeRule(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 
 /// Checks a rule against its operation: each tensor has as many dimensions as the rule states; the size of every

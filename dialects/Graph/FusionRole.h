@@ -13,15 +13,15 @@
 
 namespace bowline::graph {
 
-/// The part that an operation takes in groups of operations that become one kernel.
+/// The role of an operation in a fusion group, whose operations become one kernel.
 enum class FusionRole {
   None,        ///< no code is generated for it
   Alone,       ///< generated code, in a kernel that nothing else joins
-  Elementwise, ///< an element of the results follows from the elements at its place
-  Row,         ///< a row of its domain follows from that row, or the row is reduced to one value
+  Elementwise, ///< each element of the results depends on the operands' elements at the same index only
+  Row,         ///< each row of the domain depends on the same row of the operands only, or is reduced to one value
   BlockSum,    ///< the first stage of a sum over rows: [blocks, rows, columns] to [blocks, columns]
   Repeated,    ///< computed again in every kernel that reads it: a constant, or few elements repeated
-  Absorbed,    ///< a part of how its only reader reads: zeros around an elementwise operand, rows seen as blocks
+  Absorbed,    ///< becomes part of its only reader's loads: zero padding of an elementwise operand, rows as blocks
 };
 
 /// The role that the operation states, or that follows from its traits.
@@ -33,8 +33,8 @@ FusionRole fusionRoleOf(mlir::Operation *op);
 /// each decides itself which shapes and element types fit.
 bool canBeInEpilogue(mlir::Operation *op);
 
-/// The shape whose rows the operation works on. Operations that join one group have domains that are equal, or one has
-/// a value per row of the other's.
+/// The shape over whose rows the operation iterates. Operations in one group have equal domains, or the domain of one
+/// has one element per row of the other's.
 llvm::ArrayRef<int64_t> fusionDomainOf(mlir::Operation *op);
 
 /// The defaults of the interface FusionModel.
@@ -43,11 +43,11 @@ llvm::ArrayRef<int64_t> fusionDomainByTraits(mlir::Operation *op);
 
 // Attributes by which a decomposition tells the code generator which cases or errors do not matter.
 
-/// Set on a maximum whose result does not matter where an element is NaN.
+/// Set on a maximum that may return any value if an element is NaN.
 inline constexpr llvm::StringLiteral kIgnoresNan = "ignores_nan";
-/// Set on a math.exp whose result does not matter where the argument is positive.
+/// Set on a math.exp whose argument is never positive, so that the result may be wrong for positive arguments.
 inline constexpr llvm::StringLiteral kNeverAboveZero = "never_above_zero";
-/// Set on a math.erf whose error matters only in comparison with one, because one is added to it.
+/// Set on a math.erf to whose result 1 is added, so that only the error relative to 1 matters.
 inline constexpr llvm::StringLiteral kBesideOne = "beside_one";
 
 } // namespace bowline::graph

@@ -12,8 +12,8 @@ class Graph_Attr<string name, string mnemonicName, list<Trait> traits = []> : At
 def Graph_NormalAttr : Graph_Attr<"Normal", "normal"> {
   let summary = "Initialise with independent normal values";
   let description = [{
-    `#graph.normal<0.02>`: mean 0, standard deviation 0.02. Values come from a counter-based generator keyed by the
-    seed, the variable's name and the global element index, so that they do not depend on how the variable is sharded.
+    `#graph.normal<0.02>`: mean 0, standard deviation 0.02. A counter-based generator computes each value from the seed,
+    the variable's key and the global element index alone, so values do not depend on how the variable is sharded.
 
     **Constraints:** the standard deviation is finite and not negative.
   }];
@@ -48,7 +48,7 @@ def Graph_InitAttr : Attr<Or<[Graph_NormalAttr.predicate, Graph_FillAttr.predica
   let convertFromStorage = "$_self";
 }
 
-// Enumerations are plain integers under the hood: an attribute class of the dialect would print two spaces before them.
+// Enumerations are integer attributes: an EnumAttr of the dialect would print two spaces in front of the keyword.
 class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::bowline::graph";
 }
@@ -83,22 +83,22 @@ def Graph_GeluKind : Graph_Enum<"GeluKind", "which formula of GELU", [
     I32EnumAttrCase<"Tanh", 1, "tanh">]>;
 
 def Graph_RoleAttr : Graph_Attr<"Role", "role"> {
-  let summary = "The role of a parameter in its layer, by which ranks divide the layer";
+  let summary = "The role of a parameter in its layer, which determines how ranks shard it";
   let description = [{
     | role | meaning |
     |---|---|
-    | `none` | nothing that ranks divide: norms, positions, biases behind a `row` |
-    | `column` | a projection into a layer's inner space, whose columns or heads do not depend on each other; or its bias |
-    | `row` | a projection from there back into the residual stream: a sum over rows or heads |
-    | `keys` | a `column` that gives keys or values; `keys shared 3`: each head of it is used by three heads of queries |
-    | `fused 64, 64, 64` | several `column` side by side, of these sizes along their output |
+    | `none` | a parameter that ranks do not shard: a norm, positions, the bias of a `row` |
+    | `column` | a projection into a layer's inner space, with independent columns or heads; or the bias of one |
+    | `row` | a projection from the inner space back into the residual stream, which sums over rows or heads |
+    | `keys` | a `column` that computes keys or values; with `keys shared 3`, three query heads use each of its heads |
+    | `fused 64, 64, 64` | several `column` side by side, with these sizes along the output dimension |
     | `vocabulary` | an embedding of tokens, or the projection to logits |
     | `expert` | one matrix for each expert of a layer |
 
-    A role describes the whole parameter, in whatever shape a rank has it.
+    A role describes the whole parameter, also where a rank holds only a shard of it.
 
-    **Constraints:** sizes with `fused` and only there, at least two, all positive; `shared` with `keys` only, by at
-    least one.
+    **Constraints:** `fused` has at least two sizes, all positive; no other role has sizes; only `keys` has `shared`,
+    with a number of at least one.
   }];
   let parameters = (ins "::bowline::graph::RoleKind":$kind, ArrayRefParameter<"int64_t">:$parts,
                     DefaultValuedParameter<"int64_t", "1">:$sharedBy);
@@ -110,18 +110,18 @@ def Graph_RoleAttr : Graph_Attr<"Role", "role"> {
 }
 
 def Graph_RopeScalingAttr : Graph_Attr<"RopeScaling", "rope_scaling"> {
-  let summary = "By how much frequencies of rotary positions are lower than those of theta";
+  let summary = "How rotary position embedding lowers its frequencies, for longer contexts";
   let description = [{
-    `#graph.rope_scaling<factor 8.0>` divides all frequencies by 8: `linear` of Hugging Face.
+    `#graph.rope_scaling<factor 8.0>` divides all frequencies by 8, as `linear` of Hugging Face does.
 
-    `#graph.rope_scaling<factor 8.0 original 8192 low 1.0 high 4.0>`, which is `llama3`, keeps those that turn at least
-    `high` times within the original number of positions, divides those that turn at most `low` times, and goes over
-    from one to the other in proportion to the turns: `f * (s + (1 - s) / factor)`,
+    `#graph.rope_scaling<factor 8.0 original 8192 low 1.0 high 4.0>`, which is `llama3` of Hugging Face, keeps a
+    frequency that makes at least `high` full turns within `original` positions, and divides by `factor` one that makes
+    at most `low`. In between it interpolates linearly in the number of turns: `f * (s + (1 - s) / factor)` with
     `s = clamp((original * f / (2 pi) - low) / (high - low), 0, 1)`.
 
     **Constraints:** the factor is finite and at least 1; `original` is positive, and `0 < low < high`, both finite.
   }];
-  // Without `original` it is 0, and the last two are null.
+  // A scaling by a factor alone has `original` 0, and null for `lowAttr` and `highAttr`.
   let parameters = (ins "::mlir::FloatAttr":$factorAttr, DefaultValuedParameter<"int64_t", "0">:$original,
                     OptionalParameter<"::mlir::FloatAttr">:$lowAttr, OptionalParameter<"::mlir::FloatAttr">:$highAttr);
   let hasCustomAssemblyFormat = 1;
@@ -139,7 +139,7 @@ def Graph_RopeScalingAttr : Graph_Attr<"RopeScaling", "rope_scaling"> {
     }]>];
   let extraClassDeclaration = [{
     double getFactor() const { return getFactorAttr().getValueAsDouble(); }
-    /// Whether frequencies are scaled by how often they turn; the next two are of such a scaling alone.
+    /// Whether the scaling depends on a frequency's number of turns. Only then may callers ask for getLow and getHigh.
     bool isByTurns() const { return getOriginal() != 0; }
     double getLow() const { return getLowAttr().getValueAsDouble(); }
     double getHigh() const { return getHighAttr().getValueAsDouble(); }

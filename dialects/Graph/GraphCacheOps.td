@@ -4,29 +4,29 @@
 include "dialects/Graph/GraphOpBase.td"
 
 //===----------------------------------------------------------------------===//
-// Sequences side by side, whose keys and values are in a cache of blocks (Kwon et al., 2023)
+// Batched sequences whose keys and values are in a paged cache of blocks (Kwon et al., 2023)
 //===----------------------------------------------------------------------===//
 //
-// A step computes T rows, one for each new token. `rows` [R + 1] says where the rows of each of R sequences begin and
-// where the last ones end; those behind it are padding. `lengths` [R] says how many tokens of a sequence the cache holds
-// after the step, so that its rows have the last positions, and `blocks` [R, M] which blocks hold them in order. Block 0
-// holds nothing. #program.sequences states the promises on the three together.
+// A step computes T rows, one per new token of R sequences. Sequence r has the rows from `rows[r]` up to `rows[r + 1]`;
+// `rows` has R + 1 elements, and rows behind the last element are padding. `lengths[r]` counts the tokens of sequence r
+// in the cache after the step, so its rows are the last positions of the sequence. `blocks[r]` lists, in order, up to M
+// blocks that hold these tokens. Block 0 holds nothing. #plan.sequences states the invariants of the three operands.
 //
-// A cache has a floating-point type, or it is bytes [N, S, K, bytes of a row] of a format of rows: "int8", a scale and D
-// whole numbers (types/cache_rows.h). The reference semantics rounds no more to a format than to a narrow type: a row
-// that cache_write wrote there begins with 256, which is no byte, and holds the numbers themselves behind the scale.
+// A cache has floating-point elements, or bytes [N, S, K, bytes of a row] in a row format. Format "int8" stores a scale
+// and D integers per row (types/cache_rows.h). The interpreter does not round to the format: a row that cache_write
+// wrote begins with 256, which is no byte, and holds the unrounded numbers behind the place of the scale.
 
 def Graph_SequencePositionsOp : Graph_ComputeOp<"sequence_positions", [
     Interpretable<>, CostModel<>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>, KernelModel<>]> {
   let summary = "The position of each row in its sequence";
   let description = [{
-    Row t of sequence r has the position `lengths[r] - (rows[r + 1] - rows[r]) + t - rows[r]`; rows of no sequence have 0.
+    Row t, of sequence r, has position `lengths[r] - (rows[r + 1] - rows[r]) + t - rows[r]`; padding rows have 0.
 
     ```mlir
     %positions = graph.sequence_positions %rows, %lengths : (tensor<5xi32>, tensor<4xi32>) -> tensor<8xi32>
     ```
 
-    **Constraints:** all have one dimension, and `rows` one element more than `lengths`.
+    **Constraints:** all tensors have one dimension; `rows` has one element more than `lengths`.
   }];
   let arguments = (ins Graph_IndexTensor:$rows, Graph_IndexTensor:$lengths);
   let results = (outs Graph_IndexTensor:$positions);
@@ -37,11 +37,11 @@ def Graph_SequencePositionsOp : Graph_ComputeOp<"sequence_positions", [
 def Graph_CacheWriteOp : Graph_InferredOp<"cache_write", [
     Interpretable<>, CostModel<["bytesRead", "bytes"]>, ShardingModel<>, PaddingModel<>, PrecisionModel<>,
     FusionModel<>, KernelModel<>], [DeclareOpInterfaceMethods<Graph_InPlaceUpdate>]> {
-  let summary = "Puts the rows of a step into a cache of blocks";
+  let summary = "Writes the rows of a step into a cache of blocks";
   let description = [{
-    cache [N, S, K, D], values [T, K, D]: the row of position p in sequence r goes to `cache[blocks[r, p / S], p mod S]`.
-    Rows of no sequence go nowhere, and nothing goes to block 0. The result is the cache, changed in place. With a format
-    the cache has bytes, [N, S, K, bytes of a row], and each row of a head is rounded to that.
+    cache [N, S, K, D], values [T, K, D]: the row at position p of sequence r is written to
+    `cache[blocks[r, p / S], p mod S]`. Padding rows are not written, nor is block 0. The cache is updated in place and
+    is the result. With a `format` the cache has bytes [N, S, K, bytes of a row], and each head's row is rounded to it.
 
     ```mlir
     %written = graph.cache_write %cache, %keys at %rows, %lengths, %blocks
@@ -64,10 +64,10 @@ def Graph_PagedAttentionOp : Graph_InferredOp<"paged_attention", [
     KernelModel<>], [Graph_Contraction]> {
   let summary = "Causal attention of the rows of a step to keys and values in a cache of blocks";
   let description = [{
-    query [T, H, D], keys and values [N, S, K, D]: the row of position p in sequence r sees the positions from 0 to p of
-    that sequence, with `window` W the last W of these, at `[blocks[r, q / S], q mod S]`; query head h uses key head
-    h / (H / K). `scores = scale * query . key`; the result [T, H, D] is the values weighted by their softmax. Rows of no
-    sequence get zeros. With a format keys and values are bytes, [N, S, K, bytes of a row].
+    query [T, H, D], keys and values [N, S, K, D]: the row at position p of sequence r attends to positions 0 to p of
+    the sequence, or with `window` W to the last W of these. Position q is at `[blocks[r, q / S], q mod S]`; query head
+    h uses key head h / (H / K). `scores = scale * query . key`; the result [T, H, D] is the values weighted by their
+    softmax. Padding rows get zeros. With a `format` keys and values are bytes [N, S, K, bytes of a row].
 
     **Constraints:** dimensions as above; keys and values have equal types; D agrees; K divides H; element types agree, or
     the query is f32, or the cache has a format; a window is positive (0, the default, is none).

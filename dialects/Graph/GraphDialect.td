@@ -8,9 +8,9 @@ def Graph_Dialect : Dialect {
   let cppNamespace = "::bowline::graph";
   let summary = "The computation: operations on global tensors, without devices";
   let description = [{
-    A model and its training step on global tensors. Elementwise arithmetic is upstream `arith` and `math` on tensors;
-    this dialect adds the operations that those lack. Parameters and persistent state are symbols that functions read
-    and write. All shapes are static. See `dialects/Graph/README.md` for the rationale.
+    Represents a model and its training step on global tensors. Elementwise arithmetic uses upstream `arith` and `math`
+    on tensors; this dialect adds the operations that those two lack. Parameters and persistent state are symbols that
+    functions read and write. All shapes are static. See `dialects/Graph/README.md` for the rationale.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;

@@ -3,8 +3,8 @@
 
 include "dialects/Graph/GraphOpBase.td"
 
-// A function of each element, or of those at one place: code generation asks for its formula, and all else follows from
-// its traits.
+// An elementwise operation. It defines only `decompose`, its formula for code generation; the defaults of all other
+// interface methods follow from its traits.
 class Graph_ElementwiseOp<string name> : Graph_ComputeOp<name, [
     Interpretable<>, CostModel<>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<["decompose"]>],
     [SameOperandsAndResultType, Elementwise, Differentiable]>;
@@ -64,7 +64,7 @@ def Graph_LayerNormOp : Graph_InferredOp<"layer_norm", [
   let description = [{
     `(x - mean) / sqrt(variance + eps) * scale + bias`, with the biased variance; statistics in f32 or wider.
 
-    **Constraints:** as for rms_norm, for `scale` and `bias`.
+    **Constraints:** as for rms_norm; `bias` obeys the same ones as `scale`.
   }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, Graph_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
@@ -75,8 +75,8 @@ def Graph_RopeAnglesOp : Graph_ComputeOp<"rope_angles", [
     Interpretable<>, CostModel<>, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>, KernelModel<>]> {
   let summary = "Cosines and sines of rotary position embedding (Su et al., 2021)";
   let description = [{
-    For positions [S] and a head dimension D: `angle[s, i] = positions[s] * theta^(-2i/D)`, results [S, D/2]. With a
-    `scaled`, frequencies `theta^(-2i/D)` are scaled as `#graph.rope_scaling` says.
+    positions [S], head dimension D: the results [S, D/2] are the cosines and sines of
+    `angle[s, i] = positions[s] * theta^(-2i/D)`. With `scaled`, `#graph.rope_scaling` scales `theta^(-2i/D)`.
 
     **Constraints:** positions have one dimension; both results have the shape [S, D/2]; theta is finite and positive.
   }];
@@ -95,7 +95,7 @@ def Graph_RopeOp : Graph_InferredOp<"rope", [
   let description = [{
     Input [B, S, H, D], cosine and sine [S, D/2]:
     `out[.., i] = x[.., i] * cos - x[.., i + D/2] * sin`, `out[.., i + D/2] = x[.., i + D/2] * cos + x[.., i] * sin`.
-    `inverse` rotates backwards, which is the transpose. Only the input is differentiable: angles are constants of a model.
+    `inverse` rotates by the negative angles, which is the transpose. Only the input gets a gradient, not the angles.
 
     **Constraints:** the input has four dimensions, the last one even; cosine and sine are [S, D/2] in the
     input's element type, or in f32 for a narrower one.
@@ -114,9 +114,9 @@ def Graph_AttentionOp : Graph_InferredOp<"attention", [
   let summary = "Scaled dot-product attention with grouped heads (Vaswani et al., 2017; Ainslie et al., 2023)";
   let description = [{
     query [B, S, H, D], key and value [B, T, K, D]; query head h uses key head h / (H / K).
-    `scores = scale * query . key`; with `causal`, query s sees keys t <= s + T - S, and with `window` W the last W of
-    these alone (Beltagy et al., 2020). Results: the weighted values [B, S, H, D], and the logarithm of the sum of
-    exponentials of each row of scores [B, H, S], which the backward pass uses. Only the first result is differentiable.
+    `scores = scale * query . key`; with `causal`, query s attends to keys t <= s + T - S, and with `window` W only to
+    the last W of these (Beltagy et al., 2020). Results: the weighted values [B, S, H, D]; and the logsumexp of each row
+    of scores [B, H, S], which the backward pass uses. Only the first result is differentiable.
 
     **Constraints:** four dimensions each; key and value have equal types; B and D agree; K divides H; with `causal`,
     S <= T; a window is positive (0, the default, is none) and needs `causal`; element types agree.
@@ -155,10 +155,10 @@ def Graph_SoftmaxCrossEntropyOp : Graph_InferredOp<"softmax_cross_entropy", [
     FusionModel<["fusionRole", "decompose"]>], [Differentiable]> {
   let summary = "Negative log-likelihood of labels under softmax over the last dimension";
   let description = [{
-    logits [N..., V], labels [N...]: `loss = logsumexp(logits) - logits[label]`; a negative label counts as absent: its
-    loss and its gradient are zero. A label of V names a class that is not among the logits, because another rank has
-    them: its logit counts as zero, and the gradient is the softmax alone. Results: the loss per position and the logsumexp, both [N...] in f32 or wider. Only
-    the first result is differentiable, with respect to the logits.
+    logits [N..., V], labels [N...]: `loss = logsumexp(logits) - logits[label]`. A negative label means no label: the
+    loss and the gradient of its position are zero. The label V means a class whose logit another rank holds: the logit
+    counts as zero, and the gradient is the softmax alone. Results: the loss and the logsumexp of each position, both
+    [N...] in f32 or wider. Only the loss is differentiable, with respect to the logits.
 
     **Constraints:** the labels' shape is the logits' without the last dimension.
   }];

@@ -30,23 +30,23 @@ double bytesTouched(mlir::Operation *op);
 /// Bytes of all elements of a tensor; 0 for other types.
 double byteCount(mlir::Type type);
 
-/// The cost of computing results a second time in comparison with keeping them.
+/// The cost of recomputing results, relative to keeping them in memory.
 enum class RepeatCost {
-  Full,       ///< as much as the first time
-  Activation, ///< a function of one operand, which its derivative keeps anyway
-  Free,       ///< no time worth mentioning, and less memory
+  Full,       ///< as much time as the first computation
+  Activation, ///< cheap: an elementwise function of one operand, which the derivative keeps anyway
+  Free,       ///< negligible time, and less memory than keeping the results
 };
 
 /// The cost that the operation states, or that follows from its traits.
 RepeatCost repeatCostOf(mlir::Operation *op);
 RepeatCost repeatCostByTraits(mlir::Operation *op);
 
-/// Returns whether the result is the only operand, repeated along new dimensions.
+/// Returns whether the operation only repeats its single operand along new dimensions, as graph.broadcast does.
 bool isRepetition(mlir::Operation *op);
-/// Returns which dimensions of the result the operand of such an operation has.
+/// Returns the dimensions of the result that the operand of such an operation has; the others are new.
 llvm::SmallVector<int64_t> repeatedDims(mlir::Operation *repetition);
 
-/// The trait of an operation whose result has the bytes of its only operand: nothing is computed.
+/// The trait of an operation that computes nothing: its result has the bytes of its only operand.
 template <typename ConcreteType> class View : public mlir::OpTrait::TraitBase<ConcreteType, View> {
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     static_assert(ConcreteType::template hasTrait<mlir::OpTrait::OneOperand>() &&
@@ -56,8 +56,8 @@ template <typename ConcreteType> class View : public mlir::OpTrait::TraitBase<Co
   }
 };
 
-/// The trait of an operation that sums products of the operands' elements: it does many operations for each element, in
-/// a kernel of its own.
+/// The trait of an operation that sums products of the operands' elements. It does much arithmetic per element and has
+/// its own kernel.
 template <typename ConcreteType> class Contraction : public mlir::OpTrait::TraitBase<ConcreteType, Contraction> {};
 
 inline bool isView(mlir::Operation *op) { return op->hasTrait<View>(); }

@@ -3,9 +3,9 @@
 
 include "mlir/IR/OpBase.td"
 
-// Properties of operations. Passes ask these interfaces and never an operation's name. The defaults of each model are
-// right for every operation, if not the best answer; an operation names each model in its traits, so that nobody takes
-// its defaults without knowing.
+// Properties of operations. Passes query these interfaces and never test an operation's name. The defaults of each
+// model are correct for every operation, if not always optimal. An operation must still name each model in its traits,
+// so that its author decides knowingly for the defaults.
 
 class Graph_Interface<string name> : OpInterface<name> {
   let cppNamespace = "::bowline::graph";
@@ -44,7 +44,7 @@ def Graph_Interpretable : Graph_Interface<"Interpretable"> {
     (ins "::llvm::ArrayRef<::bowline::graph::HostTensor>":$operands,
          "::llvm::MutableArrayRef<::bowline::graph::HostTensor>":$results,
          "const ::bowline::graph::Arithmetic &":$arithmetic)>,
-    InterfaceMethod<"Whether an index below zero in this operand has a meaning: there is nothing.",
+    InterfaceMethod<"Whether a negative index in this operand is valid and means that an entry is absent.",
     "bool", "takesAbsent", (ins "unsigned":$operand), "", "return false;">];
   let extraClassDeclaration = [{
     /// Computes the results in f64.
@@ -61,21 +61,21 @@ def Graph_CostModel : Graph_Interface<"CostModel"> {
     InterfaceMethod<
     "Floating-point operations of one execution; a multiply-add counts two, a transcendental function one.",
     "double", "flops">,
-    InterfaceMethod<"Least bytes that one execution reads of an operand.", "double", "bytesRead",
+    InterfaceMethod<"Bytes that one execution must read of an operand, at least.", "double", "bytesRead",
     (ins "unsigned":$operand), "", "return ::bowline::graph::byteCount($_op->getOperand(operand).getType());">,
-    InterfaceMethod<"Least traffic of one execution in bytes.", "double", "bytes", (ins), "",
+    InterfaceMethod<"Bytes that one execution must read and write, at least.", "double", "bytes", (ins), "",
     "return ::bowline::graph::bytesTouched($_op);">,
-    InterfaceMethod<"The cost of computing the results a second time, beside that of keeping them.",
+    InterfaceMethod<"The cost of recomputing the results, relative to keeping them in memory.",
     "::bowline::graph::RepeatCost", "repeatCost", (ins), "", "return ::bowline::graph::repeatCostByTraits($_op);">];
 }
 
 def Graph_Factored : Graph_Interface<"Factored"> {
   let description = [{
-    An operation on tensors that says which dimensions of its operands and results are one, and hence along which of
-    them it can be sharded. `FactorRule.h` states the promises of a rule.
+    An operation on tensors that states which dimensions of its operands and results correspond, and hence along which
+    dimensions it can be sharded. `FactorRule.h` defines the contract of a rule.
   }];
   let methods = [InterfaceMethod<
-    "The rule for the operation's present types and attributes.",
+    "The rule for the operation's current types and attributes.",
     "::bowline::graph::FactorRule", "factorRule">];
 }
 
@@ -85,31 +85,31 @@ def Graph_Factored : Graph_Interface<"Factored"> {
 
 def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
   let description = [{
-    The computation of a rank for its shard, where the factor rule does not say it all. By default the rank computes
-    the same operation on local types.
+    How a rank computes its shard of the operation, as far as the factor rule does not determine it. By default the rank
+    runs the same operation on local types.
   }];
   let methods = [
     InterfaceMethod<[{
-      Makes the operation, whose types are those of one rank already, compute that rank's shard: indices and attributes
-      that mean the whole tensor are changed, and ranks exchange values along the rule's exchanged factors.
+      Rewrites the operation, whose types are already local, to compute this rank's shard: converts indices and
+      attributes that refer to the global tensor, and inserts exchanges along factors of kind `Exchanged`.
     }],
     "void", "localize", (ins "::bowline::graph::LocalContext &":$context), "", "return;">,
     InterfaceMethod<[{
-      Whether the operation on summands gives summands of the result, so that the sum may as well be completed behind
-      the operation.
+      Whether the operation distributes over a sum: applied to the ranks' summands it gives summands of the result. An
+      all-reduce of the operand can then move behind the operation.
     }],
     "bool", "isAdditive", (ins), "", "return false;">,
     InterfaceMethod<[{
-      Whether dimensions of operands and results may be split. `byRule` says that the factor rule has nothing against
-      it: each of them is one factor that is not blocked.
+      Whether the given dimensions of operands and results may be split. `byRule`: the factor rule allows it, because
+      each of these dimensions is a single factor that is not blocked.
     }],
     "bool", "canSplitDims",
     (ins "bool":$byRule, "::llvm::ArrayRef<::bowline::graph::DimSplits>":$operands,
          "::llvm::ArrayRef<::bowline::graph::DimSplits>":$results), "",
     "return byRule && $_op->template hasTrait<::mlir::OpTrait::Elementwise>();">,
     InterfaceMethod<[{
-      Changes attributes and result types after dimensions of the operands were split; in front of the operation and
-      behind it there may be reshapes then.
+      Updates attributes and result types after dimensions of the operands were split. The caller may insert reshapes in
+      front of the operation and behind it.
     }],
     "void", "splitDims",
     (ins "::llvm::ArrayRef<::bowline::graph::DimSplits>":$operands,
@@ -119,27 +119,27 @@ def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
 
 def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
   let description = [{
-    The effect of an operation on dimensions that padding has made longer. By default it cannot combine elements along
-    them, and nothing is known about the padding of its results unless it is elementwise.
+    How an operation behaves when padding makes a dimension longer. By default it cannot combine elements along that
+    dimension, and the padding of its results has no known value unless the operation is elementwise.
   }];
   let methods = [
     InterfaceMethod<[{
-      Whether the operation, where it sums or normalises over a dimension, or looks up elements along it, can be given
-      padding that changes nothing.
+      Whether some padding of the operands leaves the results unchanged even where the operation sums or normalises over
+      the padded dimension, or looks up elements along it.
     }],
     "bool", "hasNeutralPadding", (ins), "", "return false;">,
     InterfaceMethod<[{
-      Whether that holds, too, of dimensions that stay whole on each rank (FactorRule::Kind::Blocked), as far as
-      requireNeutralPadding requires a number of their padding.
+      Whether the same holds for a dimension that stays whole on each rank (FactorRule::Kind::Blocked), as long as
+      requireNeutralPadding requires a value for its padding.
     }],
     "bool", "padsWholeDims", (ins), "", "return false;">,
-    InterfaceMethod<"Requires padding of the operands that leaves the results outside of padding as they are.",
+    InterfaceMethod<"Requires values for the operands' padding that leave the results' real elements unchanged.",
     "void", "requireNeutralPadding", (ins "::bowline::graph::PaddingContext &":$context), "", "return;">,
-    InterfaceMethod<"The one number that the padding of a result holds; none where it may be any.",
+    InterfaceMethod<"The number in every element of a result's padding; none if it is not known.",
     "::std::optional<double>", "resultPadding",
     (ins "const ::bowline::graph::PaddingContext &":$context, "unsigned":$result), "",
     "return ::bowline::graph::paddingByTraits($_op, context);">,
-    InterfaceMethod<"Gives a result a larger type: the elements of before stay where they are.",
+    InterfaceMethod<"Gives a result a larger type; the elements computed before keep their indices.",
     "void", "growResult", (ins "unsigned":$result, "::mlir::RankedTensorType":$type), "",
     "$_op->getResult(result).setType(type);">];
 }
@@ -149,34 +149,34 @@ def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
 //===----------------------------------------------------------------------===//
 
 def Graph_PrecisionModel : Graph_Interface<"PrecisionModel"> {
-  let description = "The form of an operation in a program that computes in a narrower type than f32.";
+  let description = "The element types of an operation in a program that computes in a type narrower than f32.";
   let methods = [
-    InterfaceMethod<"The types that it computes in.", "::bowline::graph::Precision", "precision", (ins), "",
+    InterfaceMethod<"How its types follow the narrow type.", "::bowline::graph::Precision", "precision", (ins), "",
     "return ::bowline::graph::precisionByTraits($_op);">,
-    InterfaceMethod<"Whether an operand has f32 whatever the others have.",
+    InterfaceMethod<"Whether an operand keeps f32 even if the other operands are narrower.",
     "bool", "isWideOperand", (ins "unsigned":$operand), "", "return false;">,
-    InterfaceMethod<"Whether a result has f32 whatever the operands have.",
+    InterfaceMethod<"Whether a result keeps f32 even if the operands are narrower.",
     "bool", "isWideResult", (ins "unsigned":$result), "", "return false;">,
     InterfaceMethod<
-    "Whether its only result may be f32 where the operands are narrower: the result before it is rounded.",
+    "Whether its only result may be f32, the unrounded accumulator, while the operands are narrower.",
     "bool", "accumulatesWide", (ins), "", "return false;">];
 }
 
 def Graph_FusionModel : Graph_Interface<"FusionModel"> {
-  let description = "How an operation becomes generated code, together with others.";
+  let description = "How the compiler generates code for an operation, alone or fused with others.";
   let methods = [
-    InterfaceMethod<"The part that it takes in groups of operations that become one kernel.",
+    InterfaceMethod<"The role of the operation in a group of operations that becomes one kernel.",
     "::bowline::graph::FusionRole", "fusionRole", (ins), "", "return ::bowline::graph::fusionRoleByTraits($_op);">,
-    InterfaceMethod<"The shape whose rows it works on.",
+    InterfaceMethod<"The shape over whose rows the operation iterates.",
     "::llvm::ArrayRef<int64_t>", "fusionDomain", (ins), "", "return ::bowline::graph::fusionDomainByTraits($_op);">,
     InterfaceMethod<[{
-      Computes the same by elementwise operations of `arith` and `math`, `reduce`, and operations that move elements;
-      nothing where the operation is one of these. The formulas do not overflow where their result does not.
+      Builds the operation from elementwise operations of `arith` and `math`, `reduce`, and operations that move
+      elements; returns the results, or nothing if the operation is one of these. Formulas avoid needless overflow.
     }],
     "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "", "return {};">,
     InterfaceMethod<[{
-      For an operation that is not decomposed further: the element `index` of the only result. Null after a
-      diagnostic, which the default gives for all but elementwise operations of `arith` and `math`.
+      Builds element `index` of the only result, for an operation that `decompose` leaves as it is. Returns null after a
+      diagnostic. The default handles elementwise operations of `arith` and `math` and diagnoses all others.
     }],
     "::bowline::graph::Element", "elementAt",
     (ins "::bowline::graph::ElementBuilder &":$elements, "::llvm::ArrayRef<::mlir::AffineExpr>":$index), "",
@@ -185,27 +185,27 @@ def Graph_FusionModel : Graph_Interface<"FusionModel"> {
 
 def Graph_KernelModel : Graph_Interface<"KernelModel"> {
   let description = [{
-    An operation that a hand-written kernel computes. The kernel's arguments are the operands, then the results.
+    An operation that a hand-written kernel computes. The kernel's arguments are the operands, followed by the results.
   }];
   let methods = [
     StaticInterfaceMethod<"The name of the kernel.", "::llvm::StringRef", "kernelName">,
     InterfaceMethod<[{
-      Whether the kernel can compute it as it is. An operation that still has no kernel after prepareForKernel stays: it
-      is a constant that the plan stores.
+      Whether the kernel can compute the operation in its present form. After prepareForKernel only constants may lack a
+      kernel; the plan stores their values.
     }],
     "bool", "hasKernel", (ins), "", "return true;">,
-    InterfaceMethod<"Changes the operation, or puts another in its place, so that the kernel can compute it.",
+    InterfaceMethod<"Changes or replaces the operation so that the kernel can compute it.",
     "void", "prepareForKernel", (ins "::mlir::OpBuilder &":$builder), "", "return;">,
-    InterfaceMethod<"The attributes that specialise the kernel; with an epilogue, the epilogue decides where results go.",
+    InterfaceMethod<"The attributes that specialise the kernel; an epilogue, if any, decides where results go.",
     "::mlir::DictionaryAttr", "kernelConfig", (ins "bool":$hasEpilogue)>,
     InterfaceMethod<[{
-      How many of the first dimensions of the only result are rows of the matrix that the kernel hands to an epilogue,
-      tile by tile in f32; none where it takes no epilogue.
+      The number of leading dimensions of the only result that form the rows of the matrix which the kernel passes to an
+      epilogue, tile by tile in f32; none if the kernel takes no epilogue.
     }],
     "::std::optional<int64_t>", "epilogueRowDims", (ins), "", "return ::std::nullopt;">,
     StaticInterfaceMethod<[{
-      The way back: builds operations that compute the same as the kernel, and gives the results, or the values that an
-      epilogue gets. Fails without a diagnostic where the configuration has no meaning.
+      The inverse: builds operations that compute the same as a kernel, and returns the kernel's results, or with an
+      epilogue the values passed to it. Fails without a diagnostic if the configuration is invalid.
     }],
     "::llvm::LogicalResult", "buildFromKernel",
     (ins "::mlir::ImplicitLocOpBuilder &":$builder, "const ::bowline::graph::KernelUse &":$use,
@@ -214,26 +214,26 @@ def Graph_KernelModel : Graph_Interface<"KernelModel"> {
 
 def Graph_InPlaceUpdate : Graph_Interface<"InPlaceUpdate"> {
   let description = [{
-    An operation whose only result is one of its operands, changed in a part. The operand is the value of a variable, to
-    which the result is written; nobody needs the old value afterwards, so that nothing is copied
-    (`passes/Analysis/InPlaceUpdates.h`).
+    An operation whose only result is one of its operands with some elements changed. The operand is a read of a
+    variable, and the result is written back to it. No operation uses the old value afterwards, so the buffer is updated
+    in place without a copy (`passes/Analysis/InPlaceUpdates.h`).
   }];
-  let methods = [InterfaceMethod<"The operand that is changed.", "::mlir::OpOperand &", "getUpdated">];
+  let methods = [InterfaceMethod<"The operand that is updated.", "::mlir::OpOperand &", "getUpdated">];
 }
 
-// The result has the bytes of the only operand: nothing is computed.
+// The operation computes nothing: its result consists of the bytes of its only operand.
 def Graph_View : NativeOpTrait<"View"> {
   let cppNamespace = "::bowline::graph";
 }
 
-// Sums products of the operands' elements: many operations for each element, in a kernel of its own.
+// The operation sums products of the operands' elements. It does much arithmetic per element and has its own kernel.
 def Graph_Contraction : NativeOpTrait<"Contraction"> {
   let cppNamespace = "::bowline::graph";
 }
 
 //===----------------------------------------------------------------------===//
-// Traits by which an operation implements an interface. They name the methods that the operation defines itself; for
-// the others it has the defaults. It always defines methods without a default.
+// Traits by which an operation implements an interface. The list `own` names the methods with a default that the
+// operation overrides. It must also define each method that has no default.
 //===----------------------------------------------------------------------===//
 
 class Interpretable<list<string> own = []> : DeclareOpInterfaceMethods<Graph_Interpretable, own>;
@@ -253,8 +253,8 @@ defvar Factored = DeclareOpInterfaceMethods<Graph_Factored>;
 def Graph_Variable : OpInterface<"Variable"> {
   let cppNamespace = "::bowline::graph";
   let description = [{
-    A tensor that functions read and write by its name. Its flags state its purpose: whether it is trained, whether
-    a checkpoint has it, whether it comes from a model's weights. Passes ask for the flag that matters to them.
+    A tensor that functions read and write by name. Its flags state its purpose: whether training updates it, whether
+    checkpoints contain it, whether it comes from a model's weights. Each pass tests the flag that matters to it.
   }];
   let methods = [
     InterfaceMethod<"The name under which functions read and write it.",
@@ -264,9 +264,9 @@ def Graph_Variable : OpInterface<"Variable"> {
                     "void", "setTensorType", (ins "::mlir::RankedTensorType":$type), [{ $_op.setType(type); }]>,
     InterfaceMethod<"The initial value: `#graph.normal` or `#graph.fill`.", "::mlir::Attribute", "getInit">,
     InterfaceMethod<"The name of the tensor in files.", "::llvm::StringRef", "getFileKey">,
-    InterfaceMethod<"Whether it keeps its value when an entry has run.", "bool", "isPersistent">,
-    InterfaceMethod<"The purposes of a persistent tensor; none for all others.", "::bowline::StateFlags", "getFlags">,
-    InterfaceMethod<"The parameter that it mirrors, or whose gradient or optimizer state it is; null: none.",
+    InterfaceMethod<"Whether it keeps its value between runs of entries.", "bool", "isPersistent">,
+    InterfaceMethod<"The flags of a persistent tensor; `none` for all others.", "::bowline::StateFlags", "getFlags">,
+    InterfaceMethod<"The parameter that it mirrors, or of which it is the gradient or optimizer state; or null.",
                     "::mlir::FlatSymbolRefAttr", "getOwnerAttr">];
   let extraSharedClassDeclaration = [{
     bool has(::bowline::StateFlags flag) { return ::bowline::bitEnumContainsAny($_op.getFlags(), flag); }

@@ -24,18 +24,18 @@
 
 namespace bowline::graph {
 
-/// All parameters and states, as a resource that reads and writes touch.
+/// The side-effect resource that stands for all parameters and states; graph.read and graph.write touch it.
 struct VariablesResource : mlir::SideEffects::Resource::Base<VariablesResource> {
   llvm::StringRef getName() final { return "graph variables"; }
 };
 
-/// The type of a value that is a tensor of static rank, as all of the dialect's are.
+/// The type of a ranked tensor value; all values of the dialect are ranked tensors.
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// Returns whether `type` is a tensor that the dialect allows, of static shape and not empty: memory is decided at
-/// compile time, and nothing is computed over nothing.
+/// Returns whether the shape of the tensor `type` is static, because the compiler places all memory, and has no
+/// dimension of size zero.
 bool isStaticAndNotEmpty(mlir::Type type);
 
 /// The declared type of the `graph.param` or `graph.state` named `symbol`; null if there is none.

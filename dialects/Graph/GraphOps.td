@@ -22,26 +22,26 @@ def Graph_FuncOp : Graph_Op<"func", [
     OpAsmOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A function on global tensors";
   let description = [{
-    Arguments and results may carry `graph.name = "tokens"` (the name of the port in the plan); an integer argument may
-    carry `graph.limit = 32000 : i64`: its values lie in [0, limit), and those of f32 in [0, limit].
+    Arguments and results may carry `graph.name = "tokens"`, the name of the input or output in the plan. Arguments may
+    carry `graph.limit = 32000 : i64`: callers keep integer elements in [0, limit), and f32 elements in [0, limit].
 
-    A keyword before the name says which part of a model or of its training step the function is; the name is for
-    people.
+    A keyword before the symbol says which part of a model or of its training step the function is. Passes find a
+    function by this part; the symbol is for people.
 
     | part | computation |
     |---|---|
-    | `loss` | from a microbatch to its summed loss and the number of its positions: the part that is differentiated |
-    | `generate` | from a sequence to the logits of its next token |
-    | `step` | from new tokens of several sequences, and a cache's rows of these, to logits of their next tokens |
-    | `begin` | runs once, before the microbatches of a training step |
-    | `microbatch` | runs for each: forward, backward, accumulation |
-    | `update` | runs once, after them |
-    | `forward`, `backward` | of a microbatch, in the stage of a pipeline that `stage.index` names |
-    | `backward_input`, `backward_weight` | two halves of `backward`: gradients for the stage before, and all others |
+    | `loss` | maps a microbatch to its summed loss and the number of its positions; `differentiate` derives it |
+    | `generate` | maps one sequence to the logits of its next token |
+    | `step` | maps new tokens of several sequences, and their cached keys and values, to the logits of the next tokens |
+    | `begin` | runs once per training step, before its microbatches |
+    | `microbatch` | runs once per microbatch: forward pass, backward pass, accumulation of gradients |
+    | `update` | runs once per training step, after its microbatches |
+    | `forward`, `backward` | one pass of a microbatch in the pipeline stage that `stage.index` names |
+    | `backward_input`, `backward_weight` | the halves of `backward`: gradients for the previous stage, and all others |
 
     **Constraints:** arguments and results are tensors of static shape without zeros; `graph.name` is a string;
-    `graph.limit` is a positive integer, on an argument with elements of integers or f32; `graph.return` has the results' types; a
-    module has one function of each part, but of passes one for each stage, and any number of steps.
+    `graph.limit` is a positive integer, on an argument of integers or f32; `graph.return` has the results' types; a
+    module has at most one function per part, but one `forward` and `backward` per stage, and any number of `step`.
 
     ```mlir
     graph.func loss @loss(%tokens: tensor<8x128xi32> {graph.name = "tokens", graph.limit = 256 : i64}) -> tensor<f32> {
@@ -83,30 +83,30 @@ def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, 
 }
 
 def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "A program that a caller of the plan may run: functions in order, each repeated";
+  let summary = "A program that a caller of the plan may run: a list of functions, each with a repeat count";
   let description = [{
-    Callers of the plan find an entry by its `kind`, which states its purpose; without one, they ask for it by name.
-    Serving steps and embeddings have a `bucket`, the number of tokens that they compute, and there may be one entry for
-    each. A training step runs one function per microbatch and another once:
+    Callers of the plan find an entry by its `kind`, which states its purpose; an entry of kind `custom` by its name. An
+    entry of kind `step` or `embed` has a `bucket`, the number of tokens that it computes; there may be one such entry
+    per bucket. This training step runs one function for each of four microbatches, then another once:
 
     ```mlir
     graph.entry train_step @train_step [@train_microbatch, @train_update] repeat [4, 1]
     ```
 
-    In a pipeline microbatches take turns. A `timeline` says so: pairs of a function, as its position in the list, and a
-    microbatch, in the order in which they run. All arguments hold one value per microbatch, and arguments of one name
-    are one input.
+    In a pipeline, passes of different microbatches alternate. A `timeline` lists the calls in the order in which they
+    run. Each call is a pair: the function's position in the list, and the microbatch. Every argument has one value per
+    microbatch, and arguments of equal name are one input.
 
     ```mlir
     graph.entry train_step @train_step [@forward.0, @backward.0, @update] repeat [1, 1, 1]
       timeline [0, 0, 0, 1, 1, 0, 1, 1, 2, 0] microbatches 2
     ```
 
-    **Constraints:** the kind is not `prepare`, which compilation makes; one entry of each kind (and bucket) in a module;
-    a positive bucket of at most 32 bits where the kind is `step` or `embed`, and none elsewhere; every function exists;
-    one positive repeat count per function; arguments of a function that is repeated more than once hold one value per repetition; only the last
-    function may return results. With a timeline, repeat counts are 1, every function is in it, those it names exist,
-    microbatches are below their number, and the last function runs once, at the end.
+    **Constraints:** the kind is not `prepare`, which the compiler reserves; one entry per kind (and bucket) in a
+    module; a `step` or `embed` has a positive bucket that fits an i32, other kinds have none; every function exists and
+    has a positive repeat count; arguments of a function that is repeated more than once hold one value per repetition;
+    only the last function returns results. With a timeline: repeat counts are 1, every function occurs, positions and
+    microbatches are in range, and the last function runs once, at the end.
   }];
   let arguments = (ins DefaultValuedAttr<Program_EntryKind, "::bowline::EntryKind::Custom">:$kind,
                    SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "0">:$bucket,
@@ -120,9 +120,9 @@ def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolU
                                  "::mlir::ArrayAttr":$functions, "::llvm::ArrayRef<int64_t>":$repeat)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Position in the list of functions, and microbatch.
+    /// A position in the list of functions, and a microbatch.
     using Call = std::pair<int64_t, int64_t>;
-    /// All calls in order, those of `repeat` written out; a repetition counts as a microbatch.
+    /// All calls in order: the timeline, or else `repeat` expanded, with the repetition as the microbatch.
     ::llvm::SmallVector<Call> getCalls();
     /// The entry of `module` of this kind; null where there is none. Not for kinds with buckets.
     static EntryOp find(::mlir::ModuleOp module, ::bowline::EntryKind kind);
@@ -134,13 +134,13 @@ def Graph_ParamOp : Graph_Op<"param", [
   let summary = "A parameter: a tensor of the model's weights";
   let description = [{
     `key` is the tensor's name in safetensors files. A training step updates every parameter that is not `frozen`, and
-    checkpoints have all of them. `role` is the parameter's part in its layer (`#graph.role`), and `layer` the number of
-    this layer, from 0 in the order of the forward pass. Passes that divide a model among ranks read both; a name means
-    nothing to them.
+    checkpoints contain all parameters. `role` is the parameter's role in its layer (`#graph.role`), and `layer` is the
+    index of this layer, from 0 in the order of the forward pass. Passes that shard a model read `role` and `layer`, and
+    ignore the symbol's name.
 
-    A mirror always equals the parameter that it names, rounded where its own type is narrower: it has the same key and
-    starts equal, and each update of the parameter writes the mirror too. A loader of weights reads the tensor once more,
-    and a save leaves the mirror out. The program of one rank may have a mirror without its parameter.
+    A mirror (`mirror_of`) is a copy of another parameter, rounded if its own type is narrower. It has the same key and
+    initial value, and each update of the parameter writes the mirror too. Loading weights fills it from the same
+    tensor, and checkpoints leave it out. The program of one rank may have a mirror without its parameter.
 
     ```mlir
     graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight") role(column) layer(0)
@@ -148,16 +148,16 @@ def Graph_ParamOp : Graph_Op<"param", [
     graph.param @embed.mirror1 : tensor<32x8xbf16> init(#graph.normal<0.02>) key("embed") mirror_of @embed
     ```
 
-    A matrix [N, K] in blocks of bits is a tensor of bytes [N, K / B, bytes of a block], and `format` says which of the
-    formats of GGUF it has (`types/block_formats.h`).
+    A quantized matrix [N, K] is a tensor of bytes [N, K / B, bytes of a block] with B elements per block, and `format`
+    names its GGUF format (`types/block_formats.h`).
 
     ```mlir
     graph.param frozen @layers.0.attn.wq : tensor<576x18x20xui8> init(#graph.fill<0.0>) key("model.layers.0.self_attn.q_proj.weight") format("q4_1")
     ```
 
-    **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements, or with bytes: then
-    it has a format, which its last dimension fits, and is frozen; the layer is not negative; a mirror has the whole shape, initial value and key of its owner, which is a parameter and no mirror
-    itself, and the same or narrower elements, and is frozen exactly if its owner is.
+    **Constraints:** a static shape without zeros; floating-point elements, or bytes with a `format` that the last
+    dimension fits, and then `frozen`; the layer is not negative; a mirror has the global shape, initial value, key and
+    `frozen` of its owner, and the same or narrower elements; its owner is no mirror.
   }];
   let arguments = (ins UnitAttr:$frozen, SymbolNameAttr:$sym_name, TypeAttrOf<Graph_WeightTensor>:$type,
                    Graph_InitAttr:$init, StrAttr:$key, OptionalAttr<FlatSymbolRefAttr>:$mirror_of,
@@ -183,15 +183,15 @@ def Graph_ParamOp : Graph_Op<"param", [
 
 def Graph_StateOp : Graph_Op<"state", [
     Symbol, Graph_Variable, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "A tensor that functions share and that is no parameter";
+  let summary = "A tensor that functions share and that is not a parameter";
   let description = [{
-    The flags of a persistent state tell its purpose: `saved`, a checkpoint has it, as an optimizer's moments, and the
-    number of finished steps, which is `step` too. `of` names the parameter to which a moment or a gradient belongs.
+    The flags of a persistent state state its purpose. Checkpoints contain a `saved` state, such as the moments of an
+    optimizer; the count of finished steps is `saved|step`. `of` names the parameter of a moment or gradient.
 
-    An `accumulator` lives within one run of an entry, whose functions write it before they read it.
+    An `accumulator` lives during one run of an entry, whose functions write it before they read it.
 
-    A `stash` keeps a value of a microbatch from one function of an entry's timeline to another. It has `slots`: the
-    functions of microbatch m write and read slot m mod `slots`. No rank has another rank's.
+    A `stash` passes a value of a microbatch from one function of an entry's timeline to a later one. With its `slots`,
+    the functions of microbatch m write and read slot m mod `slots`. Ranks do not share a stash.
 
     ```mlir
     graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
@@ -200,12 +200,12 @@ def Graph_StateOp : Graph_Op<"state", [
     graph.state @activations stash : tensor<8x128xf32> init(#graph.fill<0.0>) slots 4
     ```
 
-    **Constraints:** the type is a tensor of static shape without zeros; one flag of a persistent state says where its
-    value comes from when a run goes on; none is `trained`, a `weight` or a `mirror`, which parameters are; the one that
-    counts steps is a `tensor<i32>`;
-    `#graph.normal` only for floating-point elements; integer elements are filled with a whole number that they can hold;
-    an accumulator and a stash have no flags and start from `#graph.fill`; a stash has at least one slot, and nothing
-    else has slots; `of` names a parameter.
+    **Constraints:** the type is a tensor of static shape without zeros; a persistent state has exactly one of `saved`,
+    `per_request` and `cache`, which says how its value is restored; `trained`, `weight` and `mirror` are flags of
+    parameters only; a `step` is a `tensor<i32>`;
+    `#graph.normal` needs floating-point elements; integer elements are filled with an integer in their range;
+    an accumulator and a stash have no flags and start from `#graph.fill`; a stash has at least one slot, and other
+    states have no `slots`; `of` names a parameter.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Graph_Lifetime:$lifetime, Program_StateFlags:$flags,
                    OptionalAttr<FlatSymbolRefAttr>:$of, TypeAttrOf<Graph_Tensor>:$type, Graph_InitAttr:$init,
@@ -215,10 +215,10 @@ def Graph_StateOp : Graph_Op<"state", [
     attr-dict
   }];
   let builders = [
-    // A persistent one.
+    // Builds a persistent state.
     OpBuilder<(ins "::llvm::StringRef":$name, "::bowline::StateFlags":$flags, "::mlir::RankedTensorType":$type,
                    "::mlir::Attribute":$init, CArg<"::mlir::FlatSymbolRefAttr", "{}">:$of)>,
-    // An accumulator, or a stash, whose slots are to be set.
+    // Builds an accumulator or a stash. The caller sets the slots of a stash.
     OpBuilder<(ins "::llvm::StringRef":$name, "Lifetime":$lifetime, "::mlir::RankedTensorType":$type,
                    "::mlir::Attribute":$init, CArg<"::mlir::FlatSymbolRefAttr", "{}">:$of)>];
   let hasVerifier = 1;
@@ -263,20 +263,20 @@ def Graph_WriteOp : Graph_Op<"write", [
 def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Operations that become one kernel";
   let description = [{
-    Made by fusion grouping, replaced by a launch in kernel selection. The body computes the results from its
-    arguments, which stand for the inputs.
+    `group-fusions` creates fusions, and `select-kernels` replaces each by a kernel call. The body computes the results
+    from its arguments, which stand for the inputs.
 
-    `valid_rows` holds numbers of inputs and, behind them, of results. The first is that of a count, an input as of
-    graph.valid_rows; the others have rows. Those behind the count are neither read nor computed: there a result has no
-    value, and nobody may use it. One operation with a kernel in the body is a call of its form that leaves rows out.
+    `valid_rows` is a list of indices into the inputs followed by the results. The first names an input whose last
+    element counts rows, as for graph.valid_rows; the others name tensors with rows. The kernel neither reads nor writes
+    rows from the count on, so no one may use them. A body of one kernel operation calls its form that skips rows.
 
-    `epilogue` is that of a library which computes the contraction, with which the body begins, and the rest of the body
-    with it (kernels/registry/product_epilogue.h). Inputs and results are in the order of that kernel's arguments.
+    `epilogue` names a library's epilogue: the library computes the contraction with which the body begins, and the rest
+    of the body (kernels/registry/product_epilogue.h). Inputs and results are in the order of that kernel's arguments.
 
     **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `epilogue`: the
     body begins with a contraction, and there are no `valid_rows`. With `valid_rows`: the count is i32 with one
-    dimension; the tensors named behind it, all different, have the same first dimension; where the body becomes code,
-    all results are named, and are floating-point tensors of several rows, each of several elements.
+    dimension; indices differ, and the other tensors have equal first dimensions; if the body becomes generated code,
+    all results are listed, and are floating-point tensors of several rows, each of several elements.
   }];
   let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows,
                    OptionalAttr<StrAttr>:$epilogue);
@@ -290,7 +290,7 @@ def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImp
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The contraction, with the first inputs, that the other operations are the epilogue of; null where there is none.
+    /// The contraction at the start of the body, of which the other operations are the epilogue; null if there is none.
     ::mlir::Operation *getContraction();
     ::llvm::LogicalResult verifyValidRows();
   }];

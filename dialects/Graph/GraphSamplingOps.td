@@ -8,20 +8,20 @@ def Graph_SampleTokensOp : Graph_ComputeOp<"sample_tokens", [
     PaddingModel<["hasNeutralPadding", "padsWholeDims", "requireNeutralPadding"]>, PrecisionModel<>, FusionModel<>, KernelModel<>]> {
   let summary = "Draws the next token of each sequence from its logits";
   let description = [{
-    logits [S, V]; all others but `seeds` [S, 2] have one element for each row. A row gets nothing where `wanted` is 0,
-    its token where that is 1, and the n most likely tokens beside it where it is 1 + n, at most L of them.
+    logits [S, V], seeds [S, 2]; every other operand has one element per row. `wanted` says which results a row needs:
+    0 means none, 1 means its token, 1 + n means also the n most likely tokens, of which at most L are returned.
 
-    The token is the largest logit's where the temperature is 0, the first of equals. Otherwise it has the probability
-    `softmax(logits / temperature)` among the tokens that limits leave: in the order of falling logits, equal ones in the
-    order of indices, of the first `top_k`, or of all where that is 0, the fewest first ones whose probabilities reach
-    `top_p` together (Holtzman et al., 2020). Random numbers are counter-based: the one of a row is that of its position
-    under its seed, a word of 64 bits with the lower half first (`SamplingUniform`). A logit of -1e30 or less is of no
-    token: padding holds such logits (`absentLogit`).
+    With temperature 0 the token is the first one with the largest logit. Otherwise it is drawn with the probabilities
+    `softmax(logits / temperature)` among some candidates. Tokens are sorted by falling logit, then rising index; the
+    candidates are the first `top_k` of them (0: all), and of these the shortest prefix whose probabilities sum to
+    `top_p` or more (Holtzman et al., 2020). The random number of a row depends only on its seed, 64 bits with the lower
+    half first, and its position (`SamplingUniform`). A logit of -1e30 or less belongs to no token; padding holds such
+    logits (`absentLogit`).
 
-    Results: tokens [S]; their logprobs [S], `log(softmax(logits))`, whatever temperature and limits are; the likely
-    tokens [S, L], falling, and their logprobs [S, L]. A row that wants nothing, or has logits that are not finite, has
-    the token -1; where there is no token, logprobs are 0 and likely tokens are -1. Values of the other operands that
-    are out of range count as the nearest that are not.
+    Results: tokens [S]; their logprobs [S], `log(softmax(logits))` regardless of temperature and limits; the likely
+    tokens [S, L], most likely first, and their logprobs [S, L]. The token is -1 if the row wants none or has a logit
+    that is not finite. Where there is no token, the logprob is 0, and a likely token is -1. An operand's value that is
+    out of range counts as the nearest value in range.
 
     ```mlir
     %tokens, %logprobs, %likely, %likely_logprobs = graph.sample_tokens %logits temperature %temperature top_k %top_k

@@ -15,15 +15,15 @@ def Graph_DotGeneralOp : Graph_ComputeOp<"dot_general", [
     [InferTypeOpAdaptorWithIsCompatible, Differentiable, Graph_Contraction]> {
   let summary = "Tensor contraction with batch dimensions";
   let description = [{
-    `result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs`, free dimensions in their order.
-    Accumulates in f32 or wider; the sum is rounded to the result's element type once.
+    `result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs`. Free dimensions, which are neither
+    batch nor contracted, keep their order. Sums accumulate in f32 or wider and are rounded once, to the result's type.
 
     ```mlir
     %y = graph.dot_general %x, %w contract [2] x [1] : (tensor<8x128x384xf32>, tensor<1024x384xf32>) -> tensor<8x128x1024xf32>
     ```
 
-    **Constraints:** dimension lists of both sides have equal length, are in range and name no dimension twice; paired
-    dimensions have equal size; element types of the operands agree, and the result has theirs, or f32 where theirs is
+    **Constraints:** the lists of both sides have equal length, are in range and name no dimension twice; paired
+    dimensions have equal size; the operands have one element type, and the result has the same, or f32 if that is
     narrower.
   }];
   let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs,
@@ -46,21 +46,21 @@ def Graph_GroupedDotOp : Graph_ComputeOp<"grouped_dot", [
     PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>,
     PrecisionModel<["precision", "accumulatesWide"]>, FusionModel<>, KernelModel<>],
     [InferTypeOpAdaptorWithIsCompatible, Differentiable, Graph_Contraction]> {
-  let summary = "Rows in groups, each group times a matrix of its own";
+  let summary = "Grouped matrix product: multiplies each group of rows by the group's own matrix";
   let description = [{
-    rows [N, K], matrices [G, K, M] or, `transposed`, [G, M, K], offsets [G + 1] or fewer:
-    `result[r] = rows[r] * matrices[g]` for `offsets[g] <= r < offsets[g + 1]`; zeros for rows of no group. Accumulates in
-    f32 or wider; the sum is rounded to the result's element type once. Offsets that do not ascend from 0 to N are an error
-    of the caller; kernels take the nearest that do.
+    rows [N, K], matrices [G, K, M] or, `transposed`, [G, M, K], offsets [at most G + 1]:
+    `result[r] = rows[r] * matrices[g]` for `offsets[g] <= r < offsets[g + 1]`; zeros for rows of no group. Sums
+    accumulate in f32 or wider and are rounded once, to the result's type. Offsets must ascend within [0, N]; if the
+    caller breaks this, kernels use the nearest offsets that do.
 
     ```mlir
     %y = graph.grouped_dot %x, %experts at %offsets
       : (tensor<64x16xf32>, tensor<4x16x32xf32>, tensor<5xi32>) -> tensor<64x32xf32>
     ```
 
-    **Constraints:** two dimensions of rows, three of matrices, one of offsets; a row has as many elements as a matrix has
-    rows; offsets have at least 2 elements and at most one more than there are matrices; element types of rows and
-    matrices agree, and the result has theirs, or f32 where theirs is narrower.
+    **Constraints:** `rows` has two dimensions, `matrices` three, `offsets` one; K agrees; `offsets` has at least 2
+    elements and at most one more than there are matrices; `rows` and `matrices` have one element type, and the result
+    has the same, or f32 if that is narrower.
   }];
   let arguments = (ins Graph_FloatTensor:$rows, Graph_FloatTensor:$matrices, Graph_IndexTensor:$offsets,
                    UnitAttr:$transposed);
@@ -76,11 +76,11 @@ def Graph_GroupedOuterOp : Graph_ComputeOp<"grouped_outer", [
     [Differentiable, Graph_Contraction]> {
   let summary = "Sums of outer products of the rows of each group: the gradient of grouped_dot's matrices";
   let description = [{
-    lhs [N, K], rhs [N, M], offsets as for grouped_dot: `result[g] = sum over r of group g of lhs[r]^T * rhs[r]`, a result
-    [G, K, M]; zeros for groups without rows, and for those that offsets lack.
+    lhs [N, K], rhs [N, M], offsets as for grouped_dot, result [G, K, M]: `result[g] = sum over r of group g of
+    lhs[r]^T * rhs[r]`; zeros for groups without rows, and for groups beyond the last offset.
 
-    **Constraints:** two dimensions of lhs and rhs, as many rows; offsets have at least 2 elements and at most one more
-    than the result has groups; element types as for grouped_dot.
+    **Constraints:** `lhs` and `rhs` have two dimensions and equally many rows; `offsets` has at least 2 elements and at
+    most one more than the result has groups; element types as for grouped_dot.
   }];
   let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs, Graph_IndexTensor:$offsets);
   let results = (outs Graph_FloatTensor:$result);
@@ -91,17 +91,17 @@ def Graph_GroupedOuterOp : Graph_ComputeOp<"grouped_outer", [
 def Graph_ValidRowsOp : Graph_InferredOp<"valid_rows", [
     Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<["resultPadding"]>,
     PrecisionModel<["precision"]>, FusionModel<["fusionRole", "decompose"]>], [Differentiable]> {
-  let summary = "Rows up to a count that only the device knows, and zeros behind them";
+  let summary = "Keeps rows up to a count that the device computes, and replaces the others by zeros";
   let description = [{
-    rows [N, D...], count [G], of which the last element n counts, as the last of the offsets of grouped_dot does:
-    `result[r] = rows[r]` for `r < n`, zeros for all other rows, whatever these are. A count below 0 is 0, and one above
-    N is N.
+    rows [N, D...], count [G]: let n be the last element of `count`, such as the last offset of a grouped_dot.
+    `result[r] = rows[r]` for `r < n`; all other rows are zero, even where `rows` holds NaN. An n below 0 counts as 0,
+    and one above N as N.
 
     ```mlir
     %y = graph.valid_rows %x of %offsets : (tensor<64x16xf32>, tensor<5xi32>) -> tensor<64x16xf32>
     ```
 
-    **Constraints:** rows have at least one dimension, and the count has one.
+    **Constraints:** `rows` has at least one dimension; `count` has exactly one.
   }];
   let arguments = (ins Graph_FloatTensor:$rows, Graph_IndexTensor:$count);
   let results = (outs Graph_FloatTensor:$result);
@@ -112,10 +112,10 @@ def Graph_ReduceOp : Graph_InferredOp<"reduce", [
     Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
     PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>, PrecisionModel<>,
     FusionModel<["fusionRole", "fusionDomain", "elementAt"]>], [Differentiable]> {
-  let summary = "Combines elements along dimensions, which disappear";
+  let summary = "Reduces a tensor along dimensions, which the result lacks";
   let description = [{
-    The order of combination is not specified, but fixed for a plan. `max` is differentiable where the maximum is
-    unique; elsewhere every maximal element gets the gradient.
+    The order of combination is unspecified, but fixed within a plan. If several elements equal the maximum, the
+    derivative of `max` passes the whole gradient to each of them.
 
     **Constraints:** dimensions are in range and strictly increasing.
   }];
@@ -130,9 +130,9 @@ def Graph_BroadcastOp : Graph_ComputeOp<"broadcast", [
     [Differentiable]> {
   let summary = "Repeats a tensor along new dimensions";
   let description = [{
-    `dims[i]` is the result dimension that operand dimension i becomes; the others are new.
+    Operand dimension i becomes result dimension `dims[i]`; all other result dimensions are new.
 
-    **Constraints:** one entry per operand dimension, in range and strictly increasing; sizes agree; element types agree.
+    **Constraints:** `dims` has one entry per operand dimension, in range, increasing; sizes and element types agree.
   }];
   let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_Tensor:$result);
@@ -221,9 +221,9 @@ def Graph_GatherOp : Graph_InferredOp<"gather", [
     [Differentiable]> {
   let summary = "Rows of a table by index";
   let description = [{
-    `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller. It is checked
-    where indices enter the program, or on the device, where it counts as the nearest row; `in_range` promises that
-    no index needs the check.
+    `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller. The runtime
+    checks inputs that have a limit. For other indices the device uses the nearest row. `in_range` promises that no
+    index needs this check on the device.
 
     **Constraints:** the table has at least one dimension.
   }];
@@ -237,8 +237,8 @@ def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add", [
     FusionModel<>, KernelModel<>]> {
   let summary = "Adds rows into a table of zeros by index: the transpose of gather";
   let description = [{
-    `result[r, d...] = sum over i with indices[i...] = r of updates[i..., d...]`, in increasing order of i. Indices out
-    of range, and `in_range`, are as for gather.
+    `result[r, d...]` is the sum of `updates[i..., d...]` over all i with `indices[i...] = r`, added in increasing order
+    of i. Indices out of range and `in_range` are treated as by gather.
 
     **Constraints:** updates have the indices' dimensions, then the result's dimensions after the first.
   }];
@@ -251,7 +251,7 @@ def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add", [
 def Graph_IotaOp : Graph_ComputeOp<"iota", [
     Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<>, PrecisionModel<>,
     FusionModel<["fusionRole", "elementAt"]>]> {
-  let summary = "Element values equal their index along one dimension";
+  let summary = "A tensor each of whose elements equals its index along one dimension";
   let description = "**Constraints:** the dimension is in range.";
   let arguments = (ins I64Attr:$dim);
   let results = (outs Graph_IntTensor:$result);
@@ -264,12 +264,12 @@ def Graph_RandomOp : Graph_ComputeOp<"random", [
     PaddingModel<["resultPadding", "growResult"]>, PrecisionModel<>, FusionModel<>, KernelModel<>]> {
   let summary = "Independent normal values from a counter-based generator";
   let description = [{
-    Philox4x32-10 (Salmon et al., SC 2011) keyed by `seed` and `stream`, counted by the global element index, then
-    Box-Muller: the value of an element depends on nothing else. `kernels/registry/philox.h` is the definition.
+    Philox4x32-10 (Salmon et al., SC 2011) with key (`seed`, `stream`) and the global element index as counter, followed
+    by Box-Muller. An element's value depends on nothing else. `kernels/registry/philox.h` is the definition.
 
-    The result may be a shard of a tensor of shape `whole`, which is sharded along `sharded_dims` into shards of the
-    result's sizes; `places` says, per sharded dimension, which shard it is, from 0. An element that lies outside of the
-    whole is zero: a shard may go beyond its end.
+    The result may be a shard of a tensor of shape `whole`, cut along `sharded_dims` into shards of the result's size.
+    `places` gives the index of this shard along each sharded dimension, from 0. The last shards may extend beyond the
+    whole tensor; their elements outside of it are zero.
 
     ```mlir
     %w = graph.random normal(0.02) seed(1) stream(7) : tensor<256x384xf32>
@@ -277,9 +277,9 @@ def Graph_RandomOp : Graph_ComputeOp<"random", [
     %z = graph.random normal(0.02) seed(1) stream(7) of [250, 384] : tensor<256x384xf32>
     ```
 
-    **Constraints:** the standard deviation is finite and not negative; one place per sharded dimension, which differ
-    and are in range, and the whole shape with them; along other dimensions the result has at least the size of the
-    whole.
+    **Constraints:** the standard deviation is finite and not negative; `sharded_dims` are in range and differ, with one
+    of `places` each, and need `whole`; along all other dimensions the result is at least as large as the whole
+    tensor.
   }];
   let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream, Variadic<Graph_Place>:$places,
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$sharded_dims, OptionalAttr<DenseI64ArrayAttr>:$whole);

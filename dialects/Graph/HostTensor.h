@@ -36,8 +36,8 @@ template <typename Body> void forEachIndex(const std::vector<int64_t> &shape, Bo
   }
 }
 
-/// A dense row-major tensor of the numbers of an Arithmetic, f64 or others that f64 can hold. Integers and booleans are
-/// held exactly (below 2^53) in the same storage, so that the reference semantics has one kind of value.
+/// A dense row-major tensor for the reference interpreter. `data` holds the numbers of an Arithmetic, encoded in f64.
+/// Integers and booleans use the same storage, exact below 2^53, so the reference semantics has one kind of value.
 struct HostTensor {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -54,7 +54,7 @@ struct HostTensor {
     return product;
   }
 
-  /// The distance in elements of neighbours along each dimension.
+  /// The stride of each dimension, in elements.
   std::vector<int64_t> strides() const {
     std::vector<int64_t> result(shape.size());
     int64_t step = 1;
@@ -89,8 +89,8 @@ inline int64_t offsetOf(const std::vector<int64_t> &index, const std::vector<int
   return offset;
 }
 
-/// Returns how many of `rows` rows there are by the last element of `count`; the nearest number where it is out of
-/// range.
+/// Returns the number of valid rows of a tensor with `rows` rows: the last element of `count`, clamped to
+/// [0, rows].
 inline int64_t validRows(const HostTensor &count, int64_t rows) {
   return static_cast<int64_t>(std::clamp(count.data.back(), 0.0, static_cast<double>(rows)));
 }

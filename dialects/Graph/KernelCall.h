@@ -16,7 +16,7 @@
 
 namespace bowline::graph {
 
-/// The values that a kernel is specialised on, by name: integers (i64), lists of integers, numbers (f64) and texts.
+/// Builds the configuration that specialises a kernel: named values that are i64, lists of i64, f64 or strings.
 class KernelConfig {
 public:
   explicit KernelConfig(mlir::MLIRContext *context) : builder(context) {}
@@ -33,8 +33,8 @@ private:
   llvm::SmallVector<mlir::NamedAttribute> attributes;
 };
 
-/// A kernel with its configuration, and the types of its arguments: those that it reads, then those that it writes,
-/// without workspace.
+/// A use of a kernel: its configuration, the types of the arguments that it reads (`operands`), and the types of those
+/// that it writes (`results`). Workspace is in neither list.
 struct KernelUse {
   mlir::DictionaryAttr config; ///< null where the kernel has none
   llvm::SmallVector<mlir::RankedTensorType> operands, results;
@@ -48,8 +48,8 @@ struct KernelUse {
   llvm::StringRef text(llvm::StringRef name) const;
 };
 
-/// The operation that selects the kernel of this name; none where it stands for no single operation. The dialects that
-/// have such operations must be loaded.
+/// The operation whose KernelModel has this kernel name; none if no single operation has. The dialects of such
+/// operations must be loaded.
 std::optional<mlir::RegisteredOperationName> operationOfKernel(mlir::MLIRContext *context, llvm::StringRef kernel);
 
 } // namespace bowline::graph

@@ -15,7 +15,7 @@
 
 namespace bowline::graph {
 
-/// Shardings and ranks, as an operation that becomes local sees them. All types are those of one rank already.
+/// The interface by which ShardingModel::localize queries shardings and ranks. All types are already local.
 class LocalContext {
 public:
   /// Names of mesh axes, the outermost first.
@@ -23,16 +23,16 @@ public:
 
   virtual ~LocalContext() = default;
 
-  /// The axes that divide a dimension of an operand or result; none where each rank has all of it.
+  /// The axes that shard a dimension of an operand or result; empty if each rank holds the whole dimension.
   virtual Axes axesOf(mlir::Value value, int64_t dim) = 0;
-  /// The number of ranks along these axes, which is that of shards.
+  /// The number of ranks along these axes, which is also the number of shards.
   virtual int64_t countAlong(Axes axes) = 0;
-  /// The number of this rank's shard along these axes, from 0, as a tensor<i32>.
+  /// The index of this rank's shard along these axes, from 0, as a tensor<i32>.
   virtual mlir::Value placeAlong(mlir::ImplicitLocOpBuilder &builder, Axes axes) = 0;
-  /// Combines the values of all ranks along the axes, element by element; `why` is a part of messages.
+  /// Inserts an all-reduce of `value` over the ranks along the axes; `why` is its reason in messages.
   virtual mlir::Value combine(mlir::ImplicitLocOpBuilder &builder, ReduceKind kind, mlir::Value value, Axes axes,
                               const llvm::Twine &why) = 0;
-  /// Puts `other` in the place of a result for all users but `except`.
+  /// Replaces all uses of `result` by `other`, except those in the operations `except`.
   virtual void replace(mlir::Value result, mlir::Value other,
                        const llvm::SmallPtrSetImpl<mlir::Operation *> &except) = 0;
 };

@@ -13,12 +13,12 @@
 
 namespace bowline::graph {
 
-/// The operand of which every element of the only result is an element; null where the operation does something else.
-/// With `inOrder`, of two elements of the result the earlier one is also the earlier one of the operand.
+/// Returns the operand from which the operation moves every element of its only result; null for any other operation.
+/// With `inOrder`, only operations count that keep the elements in the operand's row-major order.
 mlir::Value movedBy(mlir::Operation *op, bool inOrder = false);
 
-/// Returns whether all elements are in [0, end) because callers keep them so: they are elements of an argument that has
-/// a limit, moved at most. `movedByOther` is movedBy for operations of other dialects.
+/// Returns whether callers guarantee that all elements of `index` are in [0, end): it is an argument with a limit, or
+/// consists of moved elements of one. `movedByOther` plays the role of movedBy for operations of other dialects.
 bool areKeptBelow(mlir::Value index, int64_t end,
                   llvm::function_ref<mlir::Value(mlir::Operation *)> movedByOther = nullptr);
 

@@ -15,8 +15,8 @@
 
 namespace bowline::graph {
 
-/// Facts about an operation one factor of which has grown: the dimensions that are this factor have padding behind
-/// the elements that they had before.
+/// The view of an operation while one factor of its rule grows by padding. Each dimension that is this factor has its
+/// original elements first and padding behind them.
 class PaddingContext {
 public:
   using Number = std::optional<double>;
@@ -24,25 +24,25 @@ public:
   virtual ~PaddingContext() = default;
 
   virtual FactorRule::Kind kind() const = 0;
-  /// The dimension of a tensor that is the factor; none where the tensor lacks it.
+  /// The dimension of an operand or result that is the factor; none if the tensor lacks the factor.
   virtual std::optional<int64_t> dimOfOperand(unsigned operand) const = 0;
   virtual std::optional<int64_t> dimOfResult(unsigned result) const = 0;
-  /// The one number that the padding of an operand holds, or all of a constant. None where it is not known, or the
-  /// operand has no padding of the factor.
+  /// The number in every element of an operand's padding, or in every element of a constant. None if it is not known
+  /// or the operand lacks the factor.
   virtual Number numberIn(unsigned operand) const = 0;
-  /// Makes every element in the padding of an operand equal `number`. If `number` is negative, a lower value serves as
-  /// well.
+  /// Sets every element in the padding of an operand to `number`. If `number` is negative, padding that already holds a
+  /// lower value stays as it is.
   virtual void require(unsigned operand, double number) = 0;
 };
 
-/// A finite number x of the type such that exp(x - logit) is zero for every logit.
+/// The logit of padding: a finite number x of the type, so low that exp(x - logit) is zero for every real logit.
 double absentLogit(mlir::Type elementType);
 
-/// The number that an elementwise operation gives for the numbers that its operands' padding holds.
+/// Evaluates an elementwise operation on the numbers in its operands' padding; none if one of them is not known.
 PaddingContext::Number paddingByEvaluation(mlir::Operation *op, const PaddingContext &context);
 
-/// The default of the interface PaddingModel: an elementwise operation is evaluated, of others the padding is not
-/// known.
+/// The default of PaddingModel::resultPadding: paddingByEvaluation for an elementwise operation, none for any
+/// other.
 PaddingContext::Number paddingByTraits(mlir::Operation *op, const PaddingContext &context);
 
 } // namespace bowline::graph

@@ -13,19 +13,19 @@
 
 namespace bowline::graph {
 
-/// The types of an operation on f32 in a program that computes in a narrower type.
+/// How an operation on f32 changes its types when `lower-precision` makes the program compute in a narrower type.
 enum class Precision {
-  Narrow,   ///< computes in the narrow type, whatever the types of its operands
-  Follow,   ///< moves elements: is narrow where an operand is narrow already
-  Promote,  ///< as Follow, but in f32 where another operand is f32 and no parameter or constant
-  Tolerate, ///< takes narrow operands, and gives the same types as before
-  Keep,     ///< takes and gives the same types as before
+  Narrow,   ///< operands and results become narrow
+  Follow,   ///< moves elements: the result becomes narrow if an operand is
+  Promote,  ///< as Follow, but stays in f32 if another operand is f32 and not a parameter or constant
+  Tolerate, ///< accepts narrow operands; result types do not change
+  Keep,     ///< neither operand types nor result types change
 };
 
 /// The precision that the operation states, or that follows from its traits.
 Precision precisionOf(mlir::Operation *op);
 
-/// The default of the interface PrecisionModel: elementwise operations promote, others keep their types.
+/// The default of PrecisionModel::precision: Promote for elementwise operations, Keep for all others.
 Precision precisionByTraits(mlir::Operation *op);
 
 } // namespace bowline::graph

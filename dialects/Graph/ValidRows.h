@@ -13,11 +13,11 @@
 
 namespace bowline::graph {
 
-/// The operation with a kernel of its own that the fusion is, where that leaves rows out; null where the fusion is none
-/// or becomes code.
+/// The kernel operation in a fusion that has `valid_rows` and whose body is this operation alone; null for any other
+/// fusion.
 KernelModel kernelThatLeavesRowsOut(FusionOp fusion);
 
-/// The count behind which the operation makes the rows of its operand zeros; null where it does something else.
+/// The count of an operation that zeroes its operand's rows from that count on; null for any other operation.
 mlir::Value countOfZeroedRows(mlir::Operation *op);
 
 } // namespace bowline::graph

@@ -14,7 +14,7 @@
 
 namespace bowline::plan {
 
-/// The largest alignment in bytes that an address may be asked to have.
+/// The largest alignment, in bytes, that a plan may require of an address.
 inline constexpr int64_t kMaxAlignment = 4096;
 /// Returns whether `bytes` is a power of two up to kMaxAlignment.
 bool isAlignment(int64_t bytes);

@@ -47,16 +47,16 @@ def Plan_ReductionEnum : Plan_Enum<"Reduction", "how the ranks' values become on
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
 
 def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
-  let summary = "Which shard of a global tensor the buffer of a rank holds";
+  let summary = "The shard of a global tensor that the buffer of a rank holds";
   let description = [{
-    From the global tensor to the local one: the elements of `global_shape`, row-major, are seen as `view` (empty: the
-    same shape); each dimension is padded at its end with zeros to a multiple of the ranks along its axes in
-    `dim_shardings` and divided among them, the first axis outermost (an empty list: whole). With `flat_axes` that shard
-    is seen as one dimension, padded and sharded once more.
+    The local tensor results from the global one in steps. The elements of `global_shape`, in row-major order, are
+    reshaped to `view` (empty: no change). Each dimension is padded with zeros at its end to a multiple of the number of
+    ranks along its axes in `dim_shardings`, and divided among these ranks, the first axis outermost (empty: whole).
+    With `flat_axes` that shard is flattened to one dimension, which is padded and divided once more.
 
     `#plan.layout<global_shape = [5, 64], view = [], dim_shardings = [["tp"], []], flat_axes = []>`
 
-    **Constraints:** as many shardings as dimensions of the view, or none.
+    **Constraints:** `dim_shardings` has one entry per dimension of the view, or is empty.
   }];
   let parameters = (ins "::mlir::DenseI64ArrayAttr":$global_shape, "::mlir::DenseI64ArrayAttr":$view,
                     "::mlir::ArrayAttr":$dim_shardings, "::mlir::ArrayAttr":$flat_axes);
@@ -65,16 +65,16 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
 }
 
 def Plan_SequencesAttr : Plan_Attr<"Sequences", "sequences"> {
-  let summary = "The promise of callers about inputs that say where sequences and their blocks are";
+  let summary = "The invariants of the three inputs of a serving step that describe sequences and their cache blocks";
   let description = [{
-    Names of three inputs, which have elements of i32: `rows` [R + 1], `lengths` [R] and `blocks` [R, M], of a step of at
-    most `tokens` rows over caches of `block_count` blocks for `block_tokens` tokens each. The promise is in
-    `runtime/plan/sequences.h`: rows ascend from 0, lengths fit into the blocks that are listed, and a block that is
-    written is in no other place. Sessions check it, proofs rely on it, and verification draws inputs that keep it.
+    Names three inputs of i32: `rows` [R + 1], `lengths` [R] and `blocks` [R, M]. The step computes at most `tokens`
+    rows, and its caches have `block_count` blocks for `block_tokens` tokens each. `runtime/plan/sequences.h` states the
+    invariants: rows ascend from 0, the listed blocks hold the length, and a block that the step writes is listed once.
+    Sessions check them, the checker's proofs rely on them, and verification draws inputs that obey them.
 
     `#plan.sequences<rows = "rows", lengths = "lengths", blocks = "blocks", tokens = 8, block_tokens = 16, block_count = 65>`
 
-    **Constraints:** at least one token of a step and of a block, and two blocks, of which the first one holds nothing.
+    **Constraints:** `tokens` and `block_tokens` are at least 1, `block_count` at least 2: block 0 holds nothing.
   }];
   let parameters = (ins StringRefParameter<>:$rows, StringRefParameter<>:$lengths, StringRefParameter<>:$blocks,
                     "int64_t":$tokens, "int64_t":$block_tokens, "int64_t":$block_count);
@@ -96,11 +96,11 @@ def Plan_TargetAttr : Plan_Attr<"Target", "target"> {
 }
 
 def Plan_ArgumentAttr : Plan_Attr<"Argument", "arg"> {
-  let summary = "One argument of a kernel: how it is accessed, its element type, shape and alignment";
+  let summary = "One argument of a kernel: access mode, element type, shape and alignment";
   let description = [{
     `#plan.arg<read, tensor<8x128xf32>>`, `#plan.arg<write, tensor<8x128xf32>, align 64>`
 
-    Its address is a multiple of `align` bytes: 0, which need not be said, stands for the size of an element.
+    The argument's address is a multiple of `align` bytes. The default, 0, stands for the size of an element.
 
     **Constraints:** the type is a ranked tensor of static shape with integer or floating-point elements; the alignment
     is 0 or a power of two up to 4096.

@@ -8,18 +8,18 @@ def Plan_Dialect : Dialect {
   let cppNamespace = "::bowline::plan";
   let summary = "The commands that a rank executes on ranges of arenas: a one-to-one image of the plan file";
   let description = [{
-    A module of modules in this dialect is a plan. Each inner module is a role, run by ranks: buffers at arena offsets,
-    kernels, programs of segments of commands, and entries that a caller may run. `bowline-translate` turns it into a plan
-    file and back, byte for byte. Before the memory phase buffers have no offset yet. See `dialects/Plan/README.md`.
+    A plan is a module of modules. Each inner module is a role, the program of some ranks. It has buffers at arena
+    offsets, kernels, programs made of segments of commands, and entries that a caller may run. `bowline-translate`
+    converts a plan to a file and back, byte for byte. The memory phase gives buffers their offsets.
 
-    A `graph.func` or an `entry` may have `plan.sequences` (`#plan.sequences`), the promise of its callers on three
-    inputs together.
+    A `graph.func` or an `entry` may have `plan.sequences` (`#plan.sequences`), the invariants of three of its inputs
+    that callers must obey. See `dialects/Plan/README.md` for the rationale.
 
-    Attributes of the outer module: `plan.target` (`#plan.target`), `plan.seed`, `plan.compiler`; of a role: `plan.arena_bytes`,
-    `plan.other_arenas` (bytes by memory space, `{external = 4096}`; absent where all is in space device), `plan.live_bytes`
-    (the most bytes alive at one time, below which no arena goes).
-    Without stages there is one role, which has no name. Several, such as the stages of a pipeline, are in the order of the
-    coordinates along the axis of the mesh that the outer module's `stage.axis` names.
+    Attributes of the outer module: `plan.target` (`#plan.target`), `plan.seed`, `plan.compiler`. Of a role:
+    `plan.arena_bytes`; `plan.other_arenas`, bytes by memory space, as in `{external = 4096}` (absent if all buffers are
+    in device memory); `plan.live_bytes`, the peak of live bytes, a lower bound of the arena. Without stages there is
+    one role, without a name. The roles of a pipeline are in the order of their coordinates along the mesh axis that the
+    outer module's `stage.axis` names.
   }];
   let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;

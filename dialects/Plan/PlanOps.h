@@ -21,7 +21,7 @@
 
 namespace bowline::plan {
 
-/// The size of a dense tensor in bytes; an element takes at least one byte.
+/// The size in bytes of a dense tensor; each element is rounded up to whole bytes.
 int64_t byteCount(mlir::RankedTensorType type);
 
 } // namespace bowline::plan

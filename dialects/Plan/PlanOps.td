@@ -26,7 +26,7 @@ def Plan_BufferType : TypeDef<Plan_Dialect, "Buffer"> {
     return $_get(tensor.getContext(), tensor);
   }]>];
   let extraClassDeclaration = [{
-    /// Bytes of one slot.
+    /// The size in bytes of one slot.
     int64_t getBytes() const;
   }];
 }
@@ -34,31 +34,31 @@ def Plan_BufferType : TypeDef<Plan_Dialect, "Buffer"> {
 def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A typed range of the arena in a memory space";
   let description = [{
-    Memory is that of the device, unless `in` says `pinned_host`, which copies reach alone, or `external`: memory that
-    the caller gives, such as a mapped file, which nobody writes. The address is a multiple of `align` bytes, 64 where it
-    is not said.
+    The buffer is in device memory, unless `in` says `pinned_host`, which only copies can access, or `external`: memory
+    that the caller provides, such as a mapped file, and that no command writes. The address is a multiple of `align`
+    bytes; default: 64.
 
-    With `slots`, an array of ranges `stride` bytes apart; a call of a segment says which slot its commands address.
+    With `slots` the buffer is an array of ranges, `stride` bytes apart; a segment's call selects the slot that it uses.
 
     ```mlir
     %tokens = plan.buffer "tokens" input : <tensor<2x128xi32>> at 4096 slots 4 stride 1024
     %w = plan.buffer "w" parameter in external : <tensor<64x64xbf16>> at 16384 align 2
     ```
 
-    `layout` says which shard of a global tensor it holds; without it every rank has the whole.
+    `layout` says which shard of a global tensor the buffer holds; without it every rank holds the whole tensor.
 
-    A `view` is another way to look at bytes of a temporary. With axes each rank has it `by` bytes times its place along
-    them further on, as a rank's own part of a tensor that is gathered in place:
+    A buffer with `view` aliases bytes of another temporary. With `over` axes it starts, relative to its offset, at `by`
+    bytes times the rank's index along these axes. So a rank can address its own part of a tensor gathered in place:
 
     ```mlir
     %own = plan.buffer "own" temporary : <tensor<16xf32>> at 4096 view %whole : !plan.buffer<tensor<48xf32>> over ["tp"] by 64
     ```
 
-    **Constraints:** the name is not empty; the alignment is a power of two up to 4096; the offset, where there is one, is
-    not negative and a multiple of it; slots are positive; the stride is zero for one slot, otherwise a multiple of the
-    alignment and at least the size; an external buffer is a parameter with one slot; a view and the viewed buffer
-    are temporary, have the same element type, memory space and slots, and the viewed buffer is no view; there are axes
-    where the distance is not zero.
+    **Constraints:** the name is not empty; the alignment is a power of two up to 4096; the offset, if present, is not
+    negative and a multiple of the alignment; `slots` is positive; the stride is 0 for one slot, otherwise a multiple of
+    the alignment and at least the size; an external buffer is a parameter with one slot; a view and the viewed buffer
+    are temporary and have the same element type, memory space, slots and stride; the viewed buffer is no view; `by` is
+    at least the view's size with axes, and 0 without.
   }];
   let arguments = (ins StrAttr:$name, Plan_BufferKind:$kind, OptionalAttr<I64Attr>:$offset,
                    DefaultValuedAttr<I64Attr, "1">:$slots, DefaultValuedAttr<I64Attr, "0">:$stride,
@@ -93,16 +93,16 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
 def Plan_StateOp : Plan_Op<"state"> {
   let summary = "A persistent tensor, and its purpose";
   let description = [{
-    `key` is the tensor's name in safetensors files; flags say whether checkpoints have it, whether it comes from a
-    model's weights, and so on; `init` says for people how it starts. A weight in blocks of
-    bits has a `format`.
+    `key` is the tensor's name in safetensors files. Flags say, among others, whether checkpoints contain the tensor and
+    whether it comes from a model's weights. `init` describes the initial value for readers. A quantized weight has a
+    `format`.
 
     ```mlir
     plan.state %wq key "model.layers.0.self_attn.q_proj.weight" trained|saved|weight init "normal(0, 0.02)" : !plan.buffer<tensor<768x768xf32>>
     ```
 
-    **Constraints:** the buffer is a parameter if it is a `weight`, else a state; one flag says where its value comes from
-    when a run goes on; only a `weight` is `trained`; a `step` is `saved` and no `weight`.
+    **Constraints:** the buffer is a parameter if it is a `weight`, else a state; it has exactly one of the flags
+    `saved`, `mirror`, `per_request` and `cache`; only a `weight` is `trained`; a `step` is `saved` and no `weight`.
   }];
   let arguments = (ins Plan_BufferType:$buffer, StrAttr:$key, Program_StateFlags:$flags, StrAttr:$init,
                    OptionalAttr<StrAttr>:$format);
@@ -128,7 +128,7 @@ def Plan_ConstantOp : Plan_Op<"constant"> {
 }
 
 def Plan_CoordinateOp : Plan_Op<"coordinate"> {
-  let summary = "A constant buffer that holds the rank's place in its group, filled in at load";
+  let summary = "A constant buffer that holds the rank's index in its group, filled in at load";
   let description = [{
     ```mlir
     plan.coordinate %place over ["tp"] : !plan.buffer<tensor<i32>>
@@ -144,8 +144,8 @@ def Plan_CoordinateOp : Plan_Op<"coordinate"> {
 def Plan_CommunicatorOp : Plan_Op<"communicator", [Symbol]> {
   let summary = "The groups of ranks that differ only along some axes";
   let description = [{
-    Members are ordered by their coordinates along the axes, the first outermost. Operations of different communicators
-    are matched apart from each other, also where their axes are the same.
+    The ranks of a group are ordered by their coordinates along the axes, the first axis outermost. A command matches
+    only commands of the same communicator on other ranks, even if another communicator has the same axes.
 
     ```mlir
     plan.communicator @dp.tp over ["dp", "tp"]
@@ -162,34 +162,34 @@ def Plan_CommunicatorOp : Plan_Op<"communicator", [Symbol]> {
 //===----------------------------------------------------------------------===//
 
 def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
-  let summary = "Something that can be launched";
+  let summary = "Declares a kernel that launches refer to: its code, arguments and cost";
   let description = [{
-    Either a name of the runtime's kernel registry with the attributes it is specialised on, or generated code. Before
-    code generation, `body` names a `func.func` that computes the outputs from the inputs; afterwards `symbol` is a symbol
-    of the module's `plan.image`, to be called on sub-ranges of [0, `extent`), or to be launched as `grid`: blocks, and
-    threads of each, then constants that follow the addresses of arguments.
+    A kernel is `registered`, a name in the runtime's kernel registry with a `config` that specialises it, or generated
+    code. Before code generation, `body` names a `func.func` that computes the outputs from the inputs. Afterwards
+    `symbol` names code in the module's `plan.image`. The runtime calls it on sub-ranges of [0, `extent`), or launches
+    it with `grid`: blocks, threads per block, then constants that are passed after the addresses of arguments.
 
-    A registered kernel with a `body`, afterwards a `symbol`, has that as its epilogue: generated code that computes the
+    If a registered kernel also has a `body` (later `symbol`), that is its epilogue: generated code that computes the
     outputs from tiles of the kernel's own result while these are in the cache. The body's first argument is that result
-    in f32, and the others are the kernel's arguments after the operands of its own.
+    in f32; the others are the arguments of the kernel that follow its own operands.
 
-    `in_place` lists pairs (output, input) of argument indices that may be exactly the same bytes. A last argument of
-    element type `ui8` is workspace of a registered kernel.
+    `in_place` lists pairs (output, input) of argument indices that may alias exactly, byte for byte. A last argument of
+    element type `ui8` is the workspace of a registered kernel.
 
-    `rows` holds, of generated code, the index of an argument whose last element says how many rows there are, and those
-    of the arguments that have them as their first dimension: rows behind it are neither read nor written.
+    `rows`, for generated code only, lists argument indices. The first argument's last element is a row count; the
+    others have rows as their first dimension. The code neither reads nor writes their rows from the count on.
 
-    `depends` has a list for each argument that generated code writes and that does not depend on all that it reads: the
-    argument, then those on which it depends.
+    `depends` lists, for an output of generated code that does not depend on all inputs, the index of the output
+    followed by the indices of the inputs on which it depends.
 
     ```mlir
     plan.kernel @matmul.0 registered "matmul" config {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
 
-    **Constraints:** at most one of `body` and `symbol` is given, and one where nothing is `registered`; a symbol has
-    either an extent or a grid unless it is an epilogue; in-place pairs name a written and a read argument of equal size;
-    `rows` name a count, an i32 argument with one dimension that is read, and others with equal first dimensions, which
-    are all that is written; a `body` writes floating-point tensors of several rows there, each of several elements.
+    **Constraints:** at most one of `body` and `symbol`, and exactly one if the kernel is not `registered`; a symbol
+    that is no epilogue has either an extent or a grid; in-place pairs name a written and a read argument of equal size;
+    in `rows`, the count is a read i32 argument of one dimension, the others have equal first dimensions and include
+    every written argument; a `body` with `rows` writes floating-point tensors of several rows of several elements.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrAttr>:$registered, OptionalAttr<DictionaryAttr>:$config,
                    TypedArrayAttrBase<Plan_ArgumentAttr, "kernel arguments">:$arguments,
@@ -206,9 +206,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
   let extraClassDeclaration = [{
     ArgumentAttr getArgument(unsigned index) { return ::llvm::cast<ArgumentAttr>(getArguments()[index]); }
     unsigned getNumArguments() { return getArguments().size(); }
-    /// Whether the last argument is workspace: bytes without a meaning, as `ui8`.
+    /// Whether this is a registered kernel whose last argument is workspace, of type `ui8`.
     bool hasScratch();
-    /// Whether a registered kernel has generated code, or the body of it, for its results.
+    /// Whether this is a registered kernel with an epilogue: generated code, or the body for it.
     bool hasEpilogue() { return getRegistered() && (getBody() || getSymbol()); }
     ::llvm::LogicalResult verifyValidRows();
     ::llvm::LogicalResult verifyDependences();
@@ -218,9 +218,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
 def Plan_ImageOp : Plan_Op<"image"> {
   let summary = "Machine code of the generated kernels: an ELF shared object";
   let description = [{
-    `contracts` are pairs of 64 bits, one for each `plan.kernel` that calls the code, and `hash` is the sha256 of data and
-    contracts in hexadecimal (runtime/plan/meaning/code_contract.h). The pass that generates code writes them, and nothing else
-    does: a kernel that is changed afterwards has no contract in its image.
+    `contracts` has two 64-bit numbers for each `plan.kernel` that calls the code. `hash` is the sha256 of data and
+    contracts in hexadecimal (runtime/plan/meaning/code_contract.h). Only the pass that generates code writes either: if
+    another pass changes a kernel later, the image has no contract for the changed kernel.
 
     **Constraints:** contracts and hash come together; the hash has 64 hexadecimal digits.
   }];
@@ -231,10 +231,10 @@ def Plan_ImageOp : Plan_Op<"image"> {
 }
 
 def Plan_CallOp : Plan_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "A launch on values: before memory exists";
+  let summary = "A kernel launch on tensor values, before buffers exist";
   let description = [{
-    Between kernel selection and command scheduling: operands are the arguments that the kernel reads, results those it
-    writes, scratch left out.
+    Exists between kernel selection and command scheduling. The operands are the arguments that the kernel reads, the
+    results are the arguments that it writes. Workspace is neither.
 
     **Constraints:** the kernel exists; operand and result types have the element types and counts of its arguments.
   }];
@@ -250,11 +250,11 @@ def Plan_CallOp : Plan_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "The commands that all ranks of one role execute for one entry";
   let description = [{
-    Segments of commands, and the order in which they are issued: `timeline` holds pairs (segment, slot). The first
-    stream is the one that computes.
+    `timeline` lists calls of segments in the order of issue, as pairs (segment index, slot). The first of the `streams`
+    runs the computation.
 
-    **Constraints:** the timeline has an even number of values and names existing segments; commands name streams that
-    the program has.
+    **Constraints:** the timeline has an even number of values and names existing segments; stream indices of commands
+    are in range.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$timeline,
                    DefaultValuedAttr<StrArrayAttr, "{\"compute\"}">:$streams);
@@ -286,8 +286,8 @@ def Plan_Command : OpInterface<"Command"> {
     InterfaceMethod<"name of the pass", "::llvm::StringRef", "getPassName", (ins), [{ return $_op.getPass(); }]>];
 }
 
-// `stream` is an index into the program's streams; `pass` names the pass that made the command. Its location is the
-// place in the user's model.
+// `stream` is an index into the program's streams. `pass` names the pass that created the command. The command's
+// location points into the user's model.
 class Plan_CommandOp<string name, dag ownArguments, list<Trait> traits = []>
     : Plan_Op<name, !listconcat([HasParent<"SegmentOp">, Plan_Command], traits)> {
   let arguments = !con(ownArguments, (ins DefaultValuedAttr<I64Attr, "0">:$stream,
@@ -329,20 +329,20 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Exchanges buffers among the ranks of a group; several pairs are one operation";
   let description = [{
-    With n ranks in a group: `all_reduce` combines the sources of all ranks; `all_gather` concatenates them, so that the
-    destination is n times as large; `reduce_scatter` combines the sources and keeps the chunk of this rank, one n-th;
-    `all_to_all` concatenates the chunks for this rank of all sources; `permute` gives this rank the source of the one
-    that is `by` places before it on a ring of the group. Chunks lie one after another in memory.
+    With n ranks in a group: `all_reduce` combines the sources of all ranks; `all_gather` concatenates them, so the
+    destination is n times as large; `reduce_scatter` combines the sources and keeps this rank's chunk, one n-th;
+    `all_to_all` concatenates, from each rank's source, the chunk for this rank; `permute` gives this rank the source of
+    the rank `by` places before it on a ring of the group. Chunks are contiguous and in rank order.
 
-    `by` is the parameter that some kinds have: the reduction of `all_reduce` and `reduce_scatter`, `sum` where there is
-    none, and the shift of `permute`, from 1 to the group's size less one. `kernels/registry/collectives.h` defines the kinds.
+    Some kinds have a parameter: `all_reduce` and `reduce_scatter` a reduction (default: `sum`), `permute` the shift
+    `by`, from 1 to the group's size minus 1. `kernels/registry/collectives.h` defines the kinds.
 
     ```mlir
     plan.collective all_gather @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<8xf32>>)
     ```
 
-    **Constraints:** the communicator exists; one destination per source, of its element type and the size that the kind
-    asks for; source and destination are different buffers, but in an `all_reduce` they may be the same.
+    **Constraints:** the communicator exists; each source has one destination, of the same element type and of the size
+    that the kind requires; source and destination are different buffers, except that an `all_reduce` may be in place.
   }];
   let extraClassDeclaration = [{
     const collectives::Definition &getDefinition() {
@@ -360,7 +360,7 @@ class Plan_TransferOp<string name> : Plan_CommandOp<name,
     [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
 def Plan_SendOp : Plan_TransferOp<"send"> {
-  let summary = "Sends buffers to another rank of a group; ends when that one has received them";
+  let summary = "Sends buffers to another rank of a group; completes when the peer has received them";
   let description = "**Constraints:** the communicator exists and has the peer; at least one buffer, all of one element type.";
   let assemblyFormat = [{
     $communicator `to` $peer `(` $buffers `)` (`on` $stream^)? (`from` $pass^)? attr-dict `:` qualified(type($buffers))
@@ -376,9 +376,9 @@ def Plan_ReceiveOp : Plan_TransferOp<"receive"> {
 }
 
 def Plan_SignalOp : Plan_CommandOp<"signal", (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "1">:$slots)> {
-  let summary = "An event becomes the point after everything that was issued to the stream before";
+  let summary = "Records an event on the stream, after all commands issued to the stream before";
   let description = [{
-    In a call of slot s, the event is number `event` + s modulo `slots`: one for each microbatch in flight.
+    In a call with slot s, the event's number is `event` + (s mod `slots`): one event for each microbatch in flight.
 
     **Constraints:** the event is not negative; at least one slot.
   }];
@@ -387,9 +387,9 @@ def Plan_SignalOp : Plan_CommandOp<"signal", (ins I64Attr:$event, DefaultValuedA
 }
 
 def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "1">:$slots)> {
-  let summary = "Later commands of the stream begin after the last signal of the event that was issued before";
+  let summary = "Makes later commands of the stream wait for the most recently issued signal of an event";
   let description = [{
-    The event is chosen as that of a signal.
+    `event`, `slots` and the call's slot select the event as they do for `signal`.
 
     **Constraints:** the event is not negative; at least one slot.
   }];
@@ -400,21 +400,21 @@ def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event, DefaultValuedAttr<
 def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "An entry that a caller may run: a program and its named inputs and outputs";
   let description = [{
-    The `kind` states the entry's purpose and promises; the `bucket` of a step of serving or an embedding, how many
-    tokens it computes. An input whose limit is not zero takes integers in [0, limit), or f32 in [0, limit].
+    `kind` states the entry's purpose and contract. `bucket` is the number of tokens that an entry of kind `step` or
+    `embed` computes. An input with a limit other than 0 takes integers in [0, limit), or f32 in [0, limit].
 
-    `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
-    operation that it has with other roles, in the order of issue with the timeline expanded. `values` identifies the
-    entry's results by digests, two numbers each, the lower half first (`runtime/plan/meaning/plan_meaning.h`). Both are
-    claims of the file, which its loader checks.
+    `order` is this role's part of the certificate that ranks cannot deadlock: one number for each communication with
+    another role, in the order of issue with the timeline expanded. `values` holds digests that identify the results,
+    two numbers each, the lower half first (`runtime/plan/meaning/plan_meaning.h`). The loader verifies both instead of
+    trusting the file.
 
     ```mlir
     plan.entry train_step @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3] values [81985529216486895, -1]
     ```
 
-    **Constraints:** one entry of each kind (and bucket) in a module; a positive bucket of at most 32 bits where the kind
-    is `step` or `embed`, and none elsewhere; the program exists; one name per buffer, one limit per input; numbers of 32
-    bits without a sign in `order`; an even count of numbers in `values`.
+    **Constraints:** a module has one entry per kind (and bucket); a `step` or `embed` has a positive bucket that fits
+    an i32, other kinds have none; the program exists; one name per buffer, one limit per input; numbers in `order` fit
+    32 unsigned bits; `values` has an even count of numbers.
   }];
   let arguments = (ins DefaultValuedAttr<Program_EntryKind, "::bowline::EntryKind::Custom">:$kind,
                    SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "0">:$bucket, FlatSymbolRefAttr:$program,
@@ -428,7 +428,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
     attr-dict
   }];
   let hasVerifier = 1;
-  // Builds an entry without `order` and `values`, the certificate.
+  // Builds an entry without `order` and `values`.
   let builders = [OpBuilder<(ins "::bowline::EntryKind":$kind, "::llvm::StringRef":$name, "int64_t":$bucket,
                                  "::llvm::StringRef":$program,
                                  "::mlir::ArrayAttr":$inputNames, "::llvm::ArrayRef<int64_t>":$inputLimits,

@@ -14,7 +14,7 @@
 
 namespace bowline::plan {
 
-/// A discardable attribute of commands that communicate, which tells people the reason for the communication.
+/// A discardable string attribute of communication commands: the reason for the communication, for readers.
 inline constexpr llvm::StringLiteral kReasonAttr = "plan.reason";
 
 /// The reason of `command`; empty where it has none.

@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-/// The element type that has `type` in its row of the table; none where no row has.
+/// The plan's element type for an MLIR type (types/element_type.h); none if plans lack the type.
 std::optional<ElementType> elementTypeOf(mlir::Type type);
 
 /// The MLIR type of an element type; null where MLIR has none.
@@ -30,7 +30,7 @@ bool isComputedIn(mlir::Type type);
 /// "f32, bf16, i1": the MLIR types of all element types for which `property` holds, for messages.
 std::string mlirNamesOf(llvm::function_ref<bool(ElementType)> property);
 
-/// Fails, with the type's name, where plans have no such elements.
+/// Fails with a diagnostic that names \p type if plans have no such element type.
 llvm::LogicalResult verifyPlanElements(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Type type);
 
 } // namespace bowline

@@ -18,8 +18,8 @@
 
 namespace bowline {
 
-/// The single list of phases, in order. At the end of each a verifier refuses operations that must be gone; then the
-/// module is marked with the phase.
+/// All phases of a compilation, in order. At the end of each phase a verifier rejects operations that must be gone;
+/// then setPhase marks the module with the phase.
 enum class Phase { Input, Graph, Train, Shard, Local, Fuse, Schedule, Codegen, Hoist, Overlap, Memory, Plan };
 
 struct PhaseInfo {
@@ -35,23 +35,23 @@ llvm::ArrayRef<PhaseInfo> allPhases();
 llvm::StringRef nameOf(Phase phase);
 std::optional<Phase> phaseNamed(llvm::StringRef name);
 
-/// Returns the name to use instead of one that a phase had and has no more; empty for all others.
+/// Returns the current name of a phase for a name that it had earlier; empty for any other name.
 std::string replacementOf(llvm::StringRef name);
 
 /// The phase before \p phase; Input is before itself.
 Phase phaseBefore(Phase phase);
 
-/// The attribute of the outermost module with the name of the last phase that ended.
+/// The attribute of the outermost module that holds the name of the last completed phase.
 inline constexpr llvm::StringLiteral kPhaseAttr = "bowline.phase";
 
-/// The last phase that ended, as the outermost module around \p module says; none where it does not, as in a program
-/// that a person wrote.
+/// The last completed phase, by the attribute of the outermost module around \p module; none without the attribute, as
+/// in a program that a person wrote.
 std::optional<Phase> phaseOf(mlir::ModuleOp module);
 
 /// Records in \p module, the outermost one, that \p phase ended.
 void setPhase(mlir::ModuleOp module, Phase phase);
 
-/// Fails with a diagnostic where `bowline.phase` of \p module is no name of a phase.
+/// Fails with a diagnostic if the attribute `bowline.phase` of \p module is not the name of a phase.
 llvm::LogicalResult verifyPhaseName(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -16,26 +16,26 @@
 
 namespace bowline {
 
-/// Parses and prints flags with bars between them, "saved|step", in the syntax of operations; nothing where there are
-/// none.
+/// Parses and prints flags in the syntax of operations, separated by bars as in "saved|step"; an empty text means no
+/// flags.
 mlir::ParseResult parseStateFlags(mlir::OpAsmParser &parser, StateFlagsAttr &flags);
 void printStateFlags(mlir::OpAsmPrinter &printer, mlir::Operation *op, StateFlagsAttr flags);
 
-/// Fails with a diagnostic at `variable`, which persists, unless its flags have a meaning together.
+/// Fails with a diagnostic at `variable`, a persistent one, if its flags contradict each other.
 llvm::LogicalResult verifyFlags(mlir::Operation *variable, StateFlags flags);
 
-/// Parses and prints an entry's kind in the syntax of operations, in front of the name; nothing where it is custom.
+/// Parses and prints an entry's kind in the syntax of operations, before the symbol; the kind `custom` may be left out.
 mlir::OptionalParseResult parseEntryKind(mlir::OpAsmParser &parser, EntryKindAttr &kind);
 void printEntryKind(mlir::OpAsmPrinter &printer, mlir::Operation *op, EntryKindAttr kind);
 
 /// Returns whether there may be several entries of the kind, one for each bucket.
 inline bool hasBuckets(EntryKind kind) { return kind == EntryKind::Step || kind == EntryKind::Embed; }
 
-/// Fails with a diagnostic at `entry` unless its bucket goes with its kind. `bucket` is 0 for none.
+/// Fails with a diagnostic at `entry` unless it has a bucket exactly if its kind needs one. `bucket` 0 means none.
 llvm::LogicalResult verifyBucket(mlir::Operation *entry, EntryKind kind, int64_t bucket);
 
-/// Fails with a diagnostic at `entry` where an operation of its type before it has the same kind and bucket: a
-/// search for an entry by its kind finds one at most.
+/// Fails with a diagnostic at `entry` if an earlier entry in its block has the same kind and bucket. So a search by
+/// kind and bucket finds at most one entry.
 template <typename EntryOp> llvm::LogicalResult verifyOnlyOfItsKind(EntryOp entry) {
   if (entry.getKind() == EntryKind::Custom)
     return mlir::success();

@@ -13,12 +13,12 @@
 
 namespace bowline {
 
-/// Returns whether code can leave out rows of all tensors of these types together, and checks find a program that uses
-/// the rows nevertheless: equal numbers of rows, more than one, which are pieces of memory of several elements, and
-/// elements that may be NaN.
+/// Returns whether generated code may skip rows of results of these types. The tensors must have the same number of
+/// rows, more than one, with several elements each, and elements that can be NaN, so that checks can find a program
+/// that uses skipped rows.
 bool haveRowsToLeaveOut(mlir::TypeRange types);
 
-/// The message of verifiers for types that have no such rows.
+/// The diagnostic of verifiers for types for which haveRowsToLeaveOut is false.
 inline constexpr llvm::StringLiteral kRowsToLeaveOut("leaves rows out, so that all its results must be floating-point "
                                                      "tensors with the same first dimension of 2 or more, "
                                                      "and with several elements in each row; leave 'rows' out");

@@ -6,17 +6,17 @@ include "mlir/IR/OpBase.td"
 def Stage_Dialect : Dialect {
   let name = "stage";
   let cppNamespace = "::bowline::stage";
-  let summary = "Which pipeline stage computes which operations, and which values go from one to another";
+  let summary = "The pipeline stage of each operation, and the values that pass between stages";
   let description = [{
-    Stages are counted from 0 over the whole pipeline ("virtual stages"); which rank holds which is the schedule's
-    choice. Discardable attributes on operations of other dialects:
+    Stages are virtual: they are numbered from 0 over the whole pipeline, and the schedule decides which rank runs which
+    stages. Discardable attributes on operations of other dialects:
 
     | attribute | on | meaning |
     |---|---|---|
-    | `stage.count` | the module | how many stages there are |
-    | `stage.axis` | the module around the roles | the axis of the mesh along which the pipeline's ranks lie |
+    | `stage.count` | the module | the number of stages |
+    | `stage.axis` | the module around the roles | the mesh axis along which the pipeline's ranks lie |
     | `stage.index` | variables, operations in functions, functions of one stage | the stages that need it, ascending |
-    | `stage.phase` | operations that run per microbatch | `"forward"`, `"backward"`; `"both"`: each makes its own |
+    | `stage.phase` | operations that run per microbatch | `"forward"`, `"backward"`, or `"both"`: each pass repeats it |
 
     **Constraints:** at least one stage; the axis has a name; indices are ascending and below the module's count; a
     phase is one of the three.
@@ -26,7 +26,7 @@ def Stage_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral kCountAttr = "stage.count";
-    /// The attribute of the module around the roles that names the axis of the mesh along which the pipeline's ranks lie.
+    /// The attribute, on the module around the roles, that names the mesh axis along which the pipeline's ranks lie.
     static constexpr ::llvm::StringLiteral kAxisAttr = "stage.axis";
     static constexpr ::llvm::StringLiteral kIndexAttr = "stage.index";
     static constexpr ::llvm::StringLiteral kPhaseAttr = "stage.phase";

@@ -22,7 +22,7 @@
 #include <optional>
 
 namespace bowline::stage {
-/// The links between the ranks of a pipeline, as a resource that sends and receives touch.
+/// The side-effect resource that stands for the links between ranks of a pipeline; sends and receives touch it.
 struct LinksResource : mlir::SideEffects::Resource::Base<LinksResource> {
   llvm::StringRef getName() final { return "stage links"; }
 };
@@ -38,22 +38,22 @@ namespace bowline::stage {
 /// The number of stages that the module of \p op is divided into; none where it is not divided.
 std::optional<int64_t> countOf(mlir::Operation *op);
 
-/// The axis of the mesh along which the ranks of the pipeline lie, which the module around \p op says; null without
-/// one.
+/// The mesh axis along which the pipeline's ranks lie, from `stage.axis` of the module around \p op; null if it has
+/// none.
 mlir::StringAttr axisOf(mlir::Operation *op);
 
 /// The stages in `stage.index`; empty where there is none.
 llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
 
-/// Returns whether all stages meet in an operation: its result is a value of each of them.
+/// Returns whether all stages take part in \p op and receive its result, as in stage.sum and stage.broadcast.
 bool isForAll(mlir::Operation *op);
 
-/// Returns whether ranks of other stages have a part in \p op, in the program of one rank: a send, a receive, or a
-/// collective along `stage.axis`. They have other programs, so such operations keep their order.
+/// Returns whether \p op, in the program of one rank, communicates with ranks of other stages: a send, a receive, or a
+/// collective along `stage.axis`. Passes must keep the order of such operations, to match the other ranks' programs.
 bool isBetweenStages(mlir::Operation *op);
 
-/// Brings \p value from stage \p from to stage \p to, by one transfer between each two neighbours on the way. Returns
-/// \p value itself where both are one.
+/// Moves \p value from stage \p from to stage \p to by a chain of transfers, one per pair of neighbouring stages.
+/// Returns \p value itself if the two stages are equal.
 mlir::Value createTransfers(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value, int64_t from,
                             int64_t to);
 

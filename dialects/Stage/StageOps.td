@@ -15,12 +15,12 @@ def Stage_CrossesStages : OpInterface<"CrossesStages"> {
   let cppNamespace = "::bowline::stage";
   let description = "An operation on values of several stages.";
   let methods = [
-    InterfaceMethod<"The stage that an operand is a value of.", "int64_t", "stageOfOperand", (ins "unsigned":$operand)>,
-    InterfaceMethod<"The stage that the result is a value of; none where all stages get it.",
+    InterfaceMethod<"The stage that computes an operand.", "int64_t", "stageOfOperand", (ins "unsigned":$operand)>,
+    InterfaceMethod<"The stage that receives the result; none if all stages receive it.",
     "::std::optional<int64_t>", "stageOfResult", (ins), "", "return ::std::nullopt;">];
 }
 
-// Passes see scalars that all stages share, and an identity: the models' defaults are right for both.
+// To passes these operations are an identity or work on scalars that all stages share. The models' defaults fit both.
 class Stage_Op<string name, list<string> ownStages = [], list<string> ownCosts = [], list<Trait> traits = []>
     : Op<Stage_Dialect, name, !listconcat([
     Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Stage_CrossesStages, ownStages>, Interpretable<>,
@@ -29,10 +29,10 @@ class Stage_Op<string name, list<string> ownStages = [], list<string> ownCosts =
 }
 
 def Stage_TransferOp : Stage_Op<"transfer", ["stageOfResult"], ["repeatCost"], [Elementwise, Differentiable]> {
-  let summary = "A value goes from one stage to another";
+  let summary = "Moves a value from one stage to another";
   let description = [{
-    The identity: the operand is a value of stage `from`, the result the same value in stage `to`. Its gradient is the
-    transfer the other way.
+    The identity: the operand is a value of stage `from`, the result is the same value in stage `to`. The gradient is a
+    transfer in the opposite direction.
 
     ```mlir
     %y = stage.transfer %x from 0 to 1 : tensor<8x128xf32>
@@ -46,10 +46,10 @@ def Stage_TransferOp : Stage_Op<"transfer", ["stageOfResult"], ["repeatCost"], [
 }
 
 def Stage_SumOp : Stage_Op<"sum"> {
-  let summary = "The sum of scalars of several stages, for all stages";
+  let summary = "Sums scalars of several stages, and gives the sum to all stages";
   let description = [{
-    Operand i is a value of stage `from[i]`; every stage of the pipeline gets the result. Once per step, never per
-    microbatch: all stages meet here.
+    Operand i is a value of stage `from[i]`; every stage of the pipeline gets the result. Runs once per step, never per
+    microbatch, because all stages wait for each other.
 
     ```mlir
     %s = stage.sum %a, %b from [0, 1] : tensor<f32>
@@ -63,10 +63,10 @@ def Stage_SumOp : Stage_Op<"sum"> {
 }
 
 def Stage_BroadcastOp : Stage_Op<"broadcast"> {
-  let summary = "A scalar of one stage, for all stages";
+  let summary = "Gives a scalar of one stage to all stages";
   let description = [{
-    The identity: the operand is a value of stage `from`, and every stage of the pipeline gets the result. Once per step
-    or evaluation, never per microbatch of a step.
+    The identity: the operand is a value of stage `from`, and every stage of the pipeline gets the result. Runs once per
+    step or evaluation, never per microbatch of a step.
 
     ```mlir
     %all = stage.broadcast %loss from 3 : tensor<f32>
@@ -85,18 +85,18 @@ def Stage_BroadcastOp : Stage_Op<"broadcast"> {
 
 def Stage_Links : Resource<"::bowline::stage::LinksResource">;
 
-// These operations have an effect on another rank: they may not be removed, repeated, or change places with each other.
+// These operations affect another rank: passes must not remove, repeat or reorder them.
 class Stage_LinkOp<string name> : Op<Stage_Dialect, name, [
     MemoryEffects<[MemRead<Stage_Links>, MemWrite<Stage_Links>]>]> {
   let hasVerifier = 1;
 }
 
 def Stage_SendOp : Stage_LinkOp<"send"> {
-  let summary = "Tensors go to another rank of the pipeline, as one message";
+  let summary = "Sends tensors to another rank of the pipeline, as one message";
   let description = [{
-    To the rank whose coordinate along the axis of the stages is `to`, all other coordinates being equal. Its receive
-    with the same channel has the same types; the n-th message that a rank sends to another on a channel is the n-th
-    that the other one receives from it.
+    The receiver is the rank with coordinate `to` along the stages' mesh axis, and this rank's coordinates along all
+    other axes. Its `stage.receive` of the same channel must have the same types. Messages of a channel between two
+    ranks keep their order: the n-th send matches the n-th receive.
 
     ```mlir
     stage.send %x, %y to 1 channel "activation.even" : tensor<8x128xf32>, tensor<8xf32>
@@ -109,9 +109,9 @@ def Stage_SendOp : Stage_LinkOp<"send"> {
 }
 
 def Stage_ReceiveOp : Stage_LinkOp<"receive"> {
-  let summary = "Tensors come from another rank of the pipeline, as one message";
+  let summary = "Receives tensors from another rank of the pipeline, as one message";
   let description = [{
-    The other end of a `stage.send`.
+    The receiving end of a `stage.send`.
 
     ```mlir
     %x, %y = stage.receive from 0 channel "activation.even" : tensor<8x128xf32>, tensor<8xf32>

@@ -42,8 +42,8 @@ struct Rounding<F16> {
 // The types that kernels compute in, and no others (types/computed_types.h).
 enum class ComputedType : uint8_t { kF32, kBf16, kF16 };
 
-// `type` is one of them, which its signature was checked for. Another one ends the process: it must not be taken for
-// f32.
+// Converts `type`, which must be a computed type: callers check the kernel's signature first. Any other type ends the
+// process instead of being taken for f32.
 static inline constexpr __attribute__((always_inline)) ComputedType ComputedTypeOf(ElementType type) {
   switch (type) {
     case ElementType::kF32:
@@ -77,7 +77,7 @@ static inline constexpr __attribute__((always_inline)) ComputedType ComputedType
   __builtin_trap();
 }
 
-// `visit` of a zero of the C++ type of `type`, which is one that kernels compute in.
+// Calls `visit` with a zero of the C++ type for `type`, which must be a computed type, and returns its result.
 template <typename Visitor>
 static inline __attribute__((always_inline)) auto VisitFloatType(ElementType type, Visitor visit) {
   switch (ComputedTypeOf(type)) {
@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) auto VisitFloatType(ElementType typ
   __builtin_trap();
 }
 
-// Returns the one of the three that is for `type`, which is a type that kernels compute in.
+// Returns `f32`, `bf16` or `f16`, whichever is for `type`, which must be a computed type.
 template <typename T>
 static inline constexpr __attribute__((always_inline)) const T& ChooseByComputedType(
     ElementType type, const T& f32 [[clang::lifetimebound]], const T& bf16 [[clang::lifetimebound]],

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_KERNEL_NEEDS_H_
 #define BOWLINE_KERNELS_CPU_KERNEL_NEEDS_H_
 
-// The needs of launches of the CPU's kernels, for any instruction set. This library links no kernel, because compilers
-// also plan for other machines than their own.
+// The workspace and alignment that the CPU's kernels need, for any instruction set. This library links no kernel, since
+// a compiler may plan for another machine than its own.
 
 #include <cstddef>
 #include <string_view>
@@ -21,14 +21,14 @@ namespace bowline::kernels {
 #include "kernels/cpu/definitions.inc"  // IWYU pragma: keep
 #undef BOWLINE_KERNEL
 
-// The same by the kernel's name, such as "gather_rows". kNotFound, listing the known names, if no kernel has it.
+// Calls NameScratch of the kernel that the signature names, such as "gather_rows". kNotFound if there is none.
 absl::StatusOr<size_t> CpuKernelScratch(const Signature& signature, Isa isa);
 
-// The alignment in bytes that `kernel`, or generated code if `kernel` is empty, needs of the address of an argument; 0
-// if the size of an element is enough.
+// The alignment in bytes that `kernel`, or generated code if `kernel` is empty, requires of an argument with `access`;
+// 0 means the size of an element.
 int64_t CpuArgumentAlignment(std::string_view kernel, Access access);
 
-// Names of all kernels, in order.
+// The names of all kernels, sorted.
 absl::Span<const std::string_view> CpuKernelNames();
 
 }  // namespace bowline::kernels

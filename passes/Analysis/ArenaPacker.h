@@ -16,7 +16,7 @@
 
 namespace bowline {
 
-/// A block of memory that is needed during an interval.
+/// A block of memory that must hold its content during an interval.
 struct MemoryBlock {
   int64_t bytes; // a multiple of the alignment
   Interval alive;
@@ -39,11 +39,11 @@ LivePeak findLivePeak(const std::vector<MemoryBlock> &blocks);
 
 /// Places blocks so that no two that are alive at the same time overlap. Deterministic: equal blocks get equal offsets.
 ///
-/// Blocks are placed one after the other, each into a gap between those that are alive together with it, in several
-/// orders: by time, by size (Pisarchyk and Lee, 2020, "greedy by size"), by size times lifetime, by lifetime. The best
-/// one is then improved: blocks that end above the lower bound are placed earlier (Joslin and Clements, 1999, "squeaky
-/// wheel optimization"). Improvement ends at the lower bound, or after an amount of work that keeps it near a second
-/// whatever the number of blocks; with very many blocks only placing by time is sure to be done, in O(n log n).
+/// The packer tries several orders of the blocks: by time, by size (Pisarchyk and Lee, 2020, "greedy by size"), by size
+/// times lifetime, by lifetime. In each order it places every block into a gap between blocks alive at the same time.
+/// It then improves the best packing: blocks that end above the lower bound move to the front of the order (Joslin and
+/// Clements, 1999, "squeaky wheel optimization"). It stops at the lower bound, or at a work limit of about a second.
+/// With very many blocks only the order by time is certain to be tried, in O(n log n).
 PackedArena packArena(std::vector<MemoryBlock> &blocks);
 
 } // namespace bowline

@@ -16,19 +16,19 @@
 
 namespace bowline {
 
-/// Whether an operation repeats a scalar along new dimensions, so that its result may have any shape and any sharding.
+/// Whether an operation broadcasts a scalar, so that its result may have any shape and any sharding.
 bool repeatsScalar(mlir::Operation *op);
 
-/// Gives every user a copy of its own of a value that says nothing about its dimensions: a scalar that is repeated, and
-/// values computed from such values alone. Users of one shape share them, which would make their dimensions one.
+/// Clones, for every user, each value that does not constrain its dimensions: a broadcast scalar, and values computed
+/// from such values alone. If users shared it, their unrelated dimensions would fall into one class.
 void repeatFreeValues(mlir::ModuleOp module);
 
-/// Puts dimensions of values and variables that must change together into one class: those that are the same factor of
-/// an operation and no other factor beside it, and those of a variable and of values read from it. The columns of an
-/// MLP's weights, of its activations, of their gradients and of the optimizer's states are one class.
-///
-/// A constant of equal elements may have many uses of different meanings: it is a tensor of its own at each of them.
-/// repeatFreeValues makes sure of the same for other values.
+/// Partitions the dimensions of all values and variables into classes that must change size or sharding together.
+/// Two dimensions share a class if each is exactly one factor of an operation's rule and the factor is the same, or
+/// if one is of a variable and the other of a value read from it. The columns of an MLP's weights, of its
+/// activations, of their gradients and of the optimizer's states are one class. Each use of a constant with equal
+/// elements counts as a separate tensor, because its uses may be unrelated; repeatFreeValues achieves the same for
+/// other values.
 class DimensionClasses {
 public:
   using Class = unsigned;
@@ -37,7 +37,7 @@ public:
 
   Class of(llvm::StringRef variable, int64_t dim);
   Class of(mlir::Value value, int64_t dim);
-  /// The class of a dimension of an operand; for a constant, that at this use.
+  /// The class of a dimension of an operand; for a constant of equal elements, the class at this use.
   Class of(mlir::OpOperand &operand, int64_t dim);
 
   /// The dimensions of a tensor that are in \p wanted, in order.
@@ -47,9 +47,9 @@ public:
   /// The classes of all dimensions of an operation's operands and results.
   llvm::SmallSetVector<Class, 8> classesOf(mlir::Operation *op);
 
-  /// The reason why dimensions of the class cannot change at \p op, as the end of a sentence: the operation has no
-  /// rule, keeps the dimension whole, or makes it a part of another one. Empty if they can; with \p pads, if they can
-  /// grow by padding.
+  /// Returns why dimensions of the class cannot change at \p op, as the end of a sentence: the operation has no rule,
+  /// keeps the dimension whole, or merges it into another dimension. Returns an empty string if they can change or,
+  /// with \p pads, grow by padding.
   std::string findObstacle(mlir::Operation *op, Class wanted, bool pads = false);
 
 private:
@@ -72,7 +72,7 @@ private:
   std::vector<Node> parents;
 };
 
-/// The only factor of a dimension beside those of size 1; none if there are several or none.
+/// The only factor of a dimension whose size is not 1; none if there are several such factors or none.
 std::optional<int64_t> soleFactor(const graph::FactorRule &rule, llvm::ArrayRef<int64_t> factors);
 
 } // namespace bowline

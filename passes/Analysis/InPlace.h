@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Whether the kernel of `launch` may write argument `output` over the bytes of its operand `buffer`, which the launch
-/// uses in no other way.
+/// Whether the kernel of `launch` permits its argument `output` to alias its operand `buffer`, and the launch uses
+/// `buffer` for one argument only.
 bool mayOverwrite(plan::LaunchOp launch, plan::KernelOp kernel, unsigned output, mlir::Value buffer);
 
 } // namespace bowline

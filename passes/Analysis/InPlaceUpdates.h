@@ -13,10 +13,10 @@
 
 namespace bowline {
 
-/// Checks that each operation of the function that changes an operand in place (graph::InPlaceUpdate, or a call of a
-/// kernel with a read_write argument) can do so without a copy: the operand is the value read of a variable, or the
-/// result of such an operation; that variable gets the result; and no operation uses the old value, or reads the
-/// variable again, between the change and the write. Fails with a diagnostic at the operation.
+/// Checks that each in-place update of the function (graph::InPlaceUpdate, or a call of a kernel with a read_write
+/// argument) needs no copy. The updated operand must be a read of a variable or the result of another such update, and
+/// the result must be written to that variable. Between the update and the write no operation may use the old value or
+/// read the variable. Fails with a diagnostic at the operation.
 llvm::LogicalResult verifyInPlaceUpdates(graph::FuncOp function);
 
 } // namespace bowline

@@ -20,12 +20,12 @@ namespace bowline {
 kernels::Signature kernelSignature(llvm::StringRef name, mlir::DictionaryAttr config,
                                    llvm::ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue);
 
-/// The tensor whose rows the data of `check` number: an operand of the operation that a kernel computes, or the
-/// operation's result.
+/// The tensor into whose rows the checked indices of `check` point: an operand of `op`, which a kernel computes, or its
+/// result.
 mlir::Value tableOf(mlir::Operation *op, const kernels::DataCheck &check);
 
-/// The argument number of the count of valid rows, then those of the arguments whose rows behind the count the kernel
-/// leaves out. Generated code states them, the registry those of its kernels. None where it uses all rows.
+/// The argument index of the count of valid rows, followed by the indices of the arguments whose rows from the count on
+/// the kernel skips. From `rows` of generated code, else from the registry. Empty if the kernel uses all rows.
 llvm::SmallVector<int64_t> validRowsOf(plan::KernelOp kernel);
 
 } // namespace bowline

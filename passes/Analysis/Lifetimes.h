@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// Positions of commands, counted over the segments of a program, each segment once.
+/// A range of command positions. Positions count the commands of a program's segments in order, each segment once.
 struct Interval {
   int64_t first = 0;
   int64_t last = 0; // inclusive
@@ -33,12 +33,12 @@ struct CommandUse {
 /// The buffers that a launch or a copy uses, in operand order. `symbols` finds kernels.
 llvm::SmallVector<CommandUse> usesOf(mlir::Operation *command, mlir::SymbolTable &symbols);
 
-/// The lifetimes of a program's temporary and scratch buffers. A buffer that is used in a segment that runs several
-/// times, and lives longer than one run of it, is alive during all of that segment. Where the timeline does not run the
-/// segments one after the other, every buffer is alive all the time.
+/// The lifetimes of a program's temporary and scratch buffers. If a segment runs several times and a buffer's value
+/// crosses the start or end of a run, the buffer is alive during the whole segment. If the timeline returns to earlier
+/// segments, a buffer whose value crosses runs is alive during the whole program.
 ///
-/// With several streams a buffer is alive until all commands issued later begin after its uses, whatever their streams;
-/// events have to be in the program before.
+/// With several streams a lifetime ends where all commands issued later are ordered, by stream or event, after all of
+/// the buffer's uses. So the program must contain its events already.
 class Lifetimes {
 public:
   Lifetimes(plan::ProgramOp program, mlir::SymbolTable &symbols);
@@ -46,12 +46,12 @@ public:
   /// The lifetime of each buffer, in the order of first use.
   const llvm::MapVector<mlir::Value, Interval> &intervals() const { return alive; }
 
-  /// Whether the value of a temporary buffer goes from one run of a segment to the next, or into it or out of it, so
-  /// that the buffer keeps its memory during all runs of that segment.
+  /// Whether the value of a temporary buffer crosses the start or end of a run of a repeated segment, so that the
+  /// buffer keeps its memory during all runs of that segment.
   bool crossesRuns(mlir::Value buffer) const { return crossing.contains(buffer); }
 
-  /// Whether the command at `position` is the last one that uses `buffer`, after all other uses are over, so that it
-  /// may write its results there.
+  /// Whether the command at `position` is the last use of `buffer` and begins after all other uses end, so that it may
+  /// write its results into that memory.
   bool diesAt(mlir::Value buffer, int64_t position) const {
     return lastUse.lookup(buffer) == position && !besides.contains(buffer) &&
            !(crossesRuns(buffer) && repeats(position));
@@ -64,12 +64,12 @@ private:
   void collect(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void reachOverStreams(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void crossRuns(plan::ProgramOp program);
-  /// Whether one segment alone uses the buffer, and each of its runs has a value of its own in it.
+  /// Whether only one segment uses the buffer, and each of its runs writes the buffer before it reads it.
   bool staysInRun(mlir::Value buffer) const;
   /// Whether commands behind the position may run before it in another run of a segment.
   bool repeats(int64_t position) const;
 
-  bool takesTurns = false; // the timeline returns to a segment after others
+  bool takesTurns = false; // the timeline returns to an earlier segment
   llvm::MapVector<mlir::Value, Interval> alive;
   llvm::DenseSet<mlir::Value> crossing;
   llvm::SmallVector<Interval> repeated;                       // positions of segments that run several times

@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// The `plan.target` of a module or of one around it; the default target with one thread where there is none.
+/// The target from `plan.target` of a module or of a module around it; without one, the default target, one thread.
 struct ModuleTarget {
   const targets::Target *description;
   std::string level;
@@ -35,12 +35,12 @@ struct ModuleTarget {
   int64_t argumentAlignment(plan::KernelOp kernel, unsigned index) const;
 };
 
-/// The alignment of buffers on the device of the module, or of one around it; the default target's where this build has
-/// no target of the device's name.
+/// The buffer alignment in bytes on the module's target device. If this build lacks that device, returns the default
+/// target's alignment.
 int64_t deviceAlignment(mlir::ModuleOp module);
 
-/// The cost model of the module's target. \p links: "[AXIS:]LINK" each (targets/costs/link.h), with semicolons between,
-/// instead of the target's own. Fails with a diagnostic at \p module, whose mesh has the axes.
+/// The cost model of the module's target. \p links replaces the target's own links: a list of "[AXIS:]LINK" separated
+/// by semicolons (targets/costs/link.h), with axes of the module's mesh. Fails with a diagnostic at \p module.
 mlir::FailureOr<targets::CostModel> costModelOf(mlir::ModuleOp module, llvm::StringRef links = {});
 
 } // namespace bowline

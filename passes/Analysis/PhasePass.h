@@ -15,10 +15,10 @@
 
 namespace bowline {
 
-/// Fails with a diagnostic that names \p pass unless passes of \p phase may run on \p module: its attribute says that
-/// the phase before ended, or this one, which may run once more. A module without the attribute, as one that a person
-/// wrote for a test, is judged by its contents: functions for passes up to `schedule`, commands for later ones. Fails
-/// on a module that holds roles (passes/Analysis/Roles.h), unless the pass \p takesRoles: others run on each of them.
+/// Fails with a diagnostic that names \p pass unless passes of \p phase may run on \p module. The last completed phase
+/// of the module must be the one before \p phase, or \p phase itself. A module without the attribute, such as a test
+/// that a person wrote, must contain functions for passes up to `schedule`, and commands for later ones. Fails on a
+/// module that holds roles (passes/Analysis/Roles.h) unless \p takesRoles: other passes run on each role.
 llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass, bool takesRoles = false);
 
 /// A pass of a phase. It fails on a module that the phase does not take.
@@ -37,7 +37,7 @@ protected:
   ProgramPass(const ProgramPass &) = default;
 
   virtual void runOnProgram() = 0;
-  /// Whether the pass may be given the module that holds roles.
+  /// Whether the pass accepts the outer module that holds the roles.
   virtual bool takesRoles() const { return false; }
 
 private:

@@ -23,22 +23,22 @@ llvm::LogicalResult refuse(mlir::Operation *op, Phase phase, llvm::StringRef why
 
 bool isInDialect(mlir::Operation *op, llvm::StringRef dialect);
 
-/// Whether \p op says how the program is divided, which later phases may still ask.
+/// Whether \p op is a `dist.strategy` or one of its lines, which stay in the module for later phases.
 bool isStrategy(mlir::Operation *op);
 
-/// Whether \p op moves data between ranks in a way that a communicator has, or gives the number that tells ranks apart.
+/// Whether \p op is a collective, send or receive in a form that communicators execute, or gives the rank's coordinate.
 bool isCommunication(mlir::Operation *op);
 
 /// Whether \p op is a kernel's body that waits for code generation.
 bool isKernelBody(mlir::Operation *op);
 
-/// Whether \p op stays when functions become programs of commands.
+/// Whether \p op may remain after `schedule` turns functions into programs of commands.
 bool isPlanLevel(mlir::Operation *op);
 
 /// Whether the mesh that \p op sees has more than one rank.
 bool hasSeveralRanks(mlir::Operation *op);
 
-/// The first argument of \p function that lacks \p attribute.
+/// The index of the first argument of \p function that lacks \p attribute; none if all have it.
 std::optional<unsigned> findArgumentWithout(graph::FuncOp function, llvm::StringRef attribute);
 
 /// Fails with a diagnostic unless \p op is of the graph level: on global tensors, of the types that its operations
@@ -48,7 +48,7 @@ llvm::LogicalResult verifyGraphLevel(mlir::Operation *op, Phase phase);
 /// Fails with a diagnostic unless \p op is of the `plan` dialect.
 llvm::LogicalResult verifyPlanLevel(mlir::Operation *op, Phase phase);
 
-/// Fails with a diagnostic unless \p module, a program or a role, has something that can be run.
+/// Fails with a diagnostic unless \p module, a program or a role, has an entry or a function that can run.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
 /// The same of each role (Roles.h) of \p module.
 llvm::LogicalResult verifyEntriesOfRoles(mlir::ModuleOp module);

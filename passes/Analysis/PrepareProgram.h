@@ -15,18 +15,18 @@
 
 namespace bowline {
 
-/// The program of the entry of kind `prepare`. A caller of the plan runs it after parameters were set and before any
-/// other entry that reads its results. It computes from parameters and constants alone. Its results are buffers of kind
-/// state that no plan.state names: they persist, and no checkpoint has them.
+/// The program of the entry of kind `prepare`, which computes values from parameters and constants alone. A session
+/// runs it after a caller sets parameters, before any other entry. Its results are buffers of kind state without a
+/// plan.state: they persist, and no checkpoint contains them.
 class PrepareProgram {
 public:
   PrepareProgram(mlir::ModuleOp module, mlir::SymbolTable &symbols);
 
-  /// Whether the module may have such a program: no entry but `init` writes a parameter, and the module is not that of
-  /// one stage, whose entries are those of all stages.
+  /// Whether the module may have this program: only entry `init` writes parameters, and the module is not the role of a
+  /// pipeline stage, since all stages must have the same entries.
   bool isPossible() const { return possible; }
 
-  /// Whether `program` is neither this one nor that of `init`.
+  /// Whether `program` is neither the program of `prepare` nor that of `init`.
   bool isOther(plan::ProgramOp program) const { return program != prepare && program != init; }
 
   /// Whether `buffer` holds the same value whenever another entry runs: a parameter, a constant, or a result.

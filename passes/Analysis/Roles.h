@@ -14,28 +14,28 @@
 
 namespace bowline {
 
-/// From the end of phase `local` on a module holds one nested module for each role, with the whole program of the ranks
-/// that have it: a role for each rank of a pipeline, and without stages one, which has no name. The outer module states
-/// the facts of all roles: target, seed, phase, number of stages and the axis along which roles lie as attributes;
-/// mesh, strategy and attachments. Passes ask for these as before (`MeshOp::of`, `ModuleTarget::of`, ...), which look
-/// further outside.
+/// After phase `local` a module holds one nested module per role. A role is the whole program of some ranks: a pipeline
+/// has one role per coordinate along its axis, and a program without stages has one role, without a name. The outer
+/// module holds everything common to all roles: target, seed, phase, number of stages and the roles' mesh axis as
+/// attributes; the mesh, the strategy and attachments as operations. Lookups such as `MeshOp::of` and
+/// `ModuleTarget::of` also search the modules around a role.
 
-/// Whether \p op, in the module around the roles, is for all of them.
+/// Whether \p op, which stands in the module around the roles, applies to all roles.
 bool isForAllRoles(mlir::Operation *op);
 
 /// Whether all ranks have this role: one that has no name, or a module that stands alone.
 bool isOnlyRole(mlir::ModuleOp role);
 
-/// Puts the program that \p module holds into a nested module. False: there are roles already, and nothing changed.
+/// Moves the program in \p module into a nested module. Returns false, without a change, if there are roles already.
 bool nestProgram(mlir::ModuleOp module);
 
-/// Fails with a diagnostic that advises a remedy where \p module holds a program that is in no role, or none at all,
-/// where a part of one role stands outside of the roles, or the other way round, and where several roles have no names
-/// or are not as many as there are coordinates along their axis.
+/// Fails with a diagnostic and a remedy if \p module has no role, or has operations outside of the roles that belong
+/// into one, or a role has operations that belong outside. Fails also if one of several roles has no name, or if the
+/// number of roles differs from the number of coordinates along their axis.
 llvm::LogicalResult verifyRoles(mlir::ModuleOp module);
 
-/// A copy of a role, or of a module that stands alone, to try a change on. The copy has the module around the role, but
-/// not the other roles, so that it is compiled for the same target and mesh.
+/// A copy of a role, or of a standalone module, on which a pass can try a change. The copy includes the module around
+/// the role without the other roles, so that the copy has the same target and mesh.
 class RoleCopy {
 public:
   explicit RoleCopy(mlir::ModuleOp role);

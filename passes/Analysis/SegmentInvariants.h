@@ -19,7 +19,7 @@ class SegmentInvariants {
 public:
   SegmentInvariants(plan::SegmentOp segment, mlir::SymbolTable &symbols);
 
-  /// The number of runs of the segment; 0 if another segment runs between them.
+  /// The number of runs of the segment; 0 if another segment runs between two of them.
   int64_t runs() const { return runCount; }
 
   /// Whether no command of the segment writes `buffer` and every run sees the same slot of it.
@@ -36,7 +36,7 @@ private:
   int64_t runCount = 0;
 };
 
-/// The segment that runs once, right before the first run of `segment`: the existing one, or a new one.
+/// The segment that runs once, directly before the first run of `segment`. Creates one if the program has none.
 plan::SegmentOp segmentBefore(plan::SegmentOp segment);
 
 } // namespace bowline

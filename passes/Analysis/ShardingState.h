@@ -19,12 +19,12 @@ namespace bowline {
 /// Mesh axes that shard something, the first one outermost.
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
 
-/// An attribute of an operation with `dist.shardings` that names who asked for them, for messages. It is removed when
-/// all shardings are known.
+/// An attribute of an operation with `dist.shardings` that names, for messages, the choice that caused these shardings.
+/// It is removed once all shardings are decided.
 inline constexpr llvm::StringLiteral kOriginAttr = "dist.origin";
 inline constexpr llvm::StringLiteral kSequenceParallelism = "sequence parallelism";
 
-/// How one tensor is sharded, before this becomes an attribute.
+/// The sharding of one tensor while propagation may still change it.
 struct TensorSharding {
   struct Dim {
     Axes axes;
@@ -41,17 +41,17 @@ struct TensorSharding {
   static TensorSharding open(int64_t rank);
 };
 
-/// The factor rule of an operation on tensors: its own, or for a write that of an identity. None for operations without
-/// tensors.
+/// The factor rule of an operation on tensors. A write has the rule of an identity from its value to its variable. None
+/// for operations without tensors.
 std::optional<graph::FactorRule> factorRuleOf(mlir::Operation *op);
 
 /// Whether the operation, applied to the ranks' summands, gives summands of its result.
 bool isAdditive(mlir::Operation *op);
-/// Whether the operation adds up elements or finds their maximum, so that its results may be partial ones that are
-/// still to be combined.
+/// Whether the operation sums elements or takes their maximum, so that a rank's results may be partial and must be
+/// combined with those of other ranks.
 bool reduces(mlir::Operation *op);
 
-/// Whether the value is a constant of equal elements. Every sharding of it is free, so it has none.
+/// Whether the value is a constant of equal elements. It can take any sharding at no cost, so the state records none.
 bool isFreeConstant(mlir::Value value);
 
 /// The shardings of all values and variables of a module. Reads of a variable share its sharding.
@@ -60,13 +60,13 @@ public:
   /// Starts from the shardings that variables, arguments and operations have; all other shardings are open.
   explicit ShardingState(mlir::ModuleOp module, dist::MeshOp mesh);
 
-  /// The sharding of a value, created open; for a read, that of its variable. Null for a free constant and for a value
-  /// that is no tensor.
+  /// The sharding of a value, created open on first use; for a read, the sharding of its variable. Null for a free
+  /// constant and for a value that is not a tensor.
   TensorSharding *find(mlir::Value value);
   /// The sharding of a parameter or state.
   TensorSharding *find(llvm::StringRef variable);
-  /// The shardings of the operands of `op` as its factor rule counts them; for a write, those of the value and of the
-  /// variable.
+  /// The shardings of the operands of `op`, in the order of its factor rule. For a write, these are the shardings of
+  /// the value and of the variable.
   llvm::SmallVector<TensorSharding *> operandShardings(mlir::Operation *op);
   llvm::SmallVector<TensorSharding *> resultShardings(mlir::Operation *op);
 
@@ -86,9 +86,9 @@ private:
 /// The axes that shard each factor of one operation.
 class FactorAxes {
 public:
-  /// Collects the proposals of an operation's tensors. Where proposals disagree, closed dimensions win over open ones,
-  /// then the longer over its prefix, then the earlier tensor. One axis shards one factor: among those for which closed
-  /// dimensions propose it, or else among the others, one that is no reduction, if there is one.
+  /// Each dimension of the operation's tensors proposes axes for its factors. Between different proposals for a factor,
+  /// closed dimensions win over open ones, then a longer list over its prefix, then the earlier tensor. An axis shards
+  /// only one factor; factors proposed by closed dimensions are preferred, and among these one that is no reduction.
   FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<TensorSharding *> operands,
              llvm::ArrayRef<TensorSharding *> results);
 

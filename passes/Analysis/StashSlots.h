@@ -16,13 +16,13 @@
 
 namespace bowline {
 
-/// A run of a function for a microbatch.
+/// One run of a function for one microbatch.
 struct MicrobatchStep {
   int64_t function, microbatch;
 };
 
-/// The number of slots that a value needs which the function `writer` computes and `readers` use, if the steps of a
-/// rank run one after the other: microbatch m has slot m % slots, from its writer until its last reader.
+/// The number of slots for a value that function `writer` computes and functions `readers` use, when a rank runs
+/// `steps` in order. Microbatch m occupies slot m % slots from its writer until its last reader.
 int64_t slotsInOrder(llvm::ArrayRef<MicrobatchStep> steps, int64_t writer, const std::set<int64_t> &readers);
 
 } // namespace bowline

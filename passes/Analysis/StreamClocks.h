@@ -34,7 +34,7 @@ public:
   /// Whether the event was signalled before.
   bool isSignalled(int64_t event) const { return static_cast<size_t>(event) < events.size() && !events[event].empty(); }
 
-  /// Whether the wait orders anything that was not ordered. An event without a signal orders nothing.
+  /// Issues a wait. Returns whether it adds an ordering; a wait for an event without a signal adds none.
   bool wait(int64_t stream, int64_t event);
 
 private:
@@ -53,7 +53,7 @@ void walkTimeline(plan::ProgramOp program, llvm::function_ref<void(int64_t call)
 /// The segments of a program, by index.
 llvm::SmallVector<plan::SegmentOp> segmentsOf(plan::ProgramOp program);
 
-/// One more than the largest number of an event of a program.
+/// One more than the largest event number in a program.
 int64_t eventCount(plan::ProgramOp program);
 
 /// The number of the event that a signal or a wait means in a call of `slot`.

@@ -14,8 +14,8 @@
 
 namespace bowline {
 
-/// Finds, for each buffer that shares memory in a program of several streams, the last command in the order of issue
-/// that may run before all uses of the buffer are over. Commands that are issued behind it may use the buffer's memory.
+/// Finds, for each buffer that shares memory in a program with several streams, the last issued command that may start
+/// before all uses of the buffer have ended. Only commands issued after that one may reuse the buffer's memory.
 class StreamReach {
 public:
   /// The reach of one buffer, over all calls.

@@ -14,14 +14,14 @@
 
 namespace bowline {
 
-/// The bytes of all slots of a buffer, at least one, rounded up to the alignment of the buffer and of others on the
-/// module's device.
+/// The bytes of all slots of a buffer together, at least one, rounded up to the buffer's alignment and to the alignment
+/// of the module's device.
 int64_t alignedBytes(plan::BufferOp buffer);
 
-/// Whether a buffer shares its memory with no other buffer, being neither temporary nor scratch.
+/// Whether a buffer is neither temporary nor scratch, so that it shares memory with no other buffer.
 bool isPersistent(plan::BufferOp buffer);
 
-/// The temporary memory of one program in one memory space: buffers that hand their memory on in place form one block.
+/// The temporary memory of one program in one memory space. Buffers that alias by in-place commands form one block.
 class TemporaryBlocks {
 public:
   TemporaryBlocks(plan::ProgramOp program, mlir::SymbolTable &symbols,
@@ -45,12 +45,12 @@ private:
   std::vector<MemoryBlock> blocks;
 };
 
-/// The bytes that pack-arena would need on the device for the module as it is, up to the padding behind the last
-/// buffer.
+/// The size in bytes of the device arena that pack-arena would make for the module in its present form. May exceed it
+/// by the padding behind the last buffer.
 int64_t arenaBytes(mlir::ModuleOp module);
 
-/// The largest number n <= `count`, found by bisection, with which the arena has at most `limit` bytes after the first
-/// n changes; `count` if the limit is 0. `apply` makes the first n changes in a copy of `module` (Roles.h).
+/// The largest n <= `count`, found by bisection, such that the arena has at most `limit` bytes after the first n of
+/// `count` changes; `count` if `limit` is 0. `apply` makes the first n changes in a copy of `module` (Roles.h).
 size_t changesWithin(mlir::ModuleOp module, int64_t limit, size_t count,
                      llvm::function_ref<void(mlir::ModuleOp copy, size_t n)> apply);
 

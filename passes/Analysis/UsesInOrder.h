@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-/// The uses of \p value by the places of their operations in the program, and those of one operation by the numbers of
-/// their operands. MLIR keeps uses in an order that depends on how the program came about, and not on its text, so that
-/// a pass whose result depends on that one gives another program after printing and parsing.
+/// The uses of \p value, sorted by the position of the user in the program, then by operand number. The order of MLIR's
+/// use lists depends on the history of the IR and is lost by printing and parsing. A pass whose result depends on it
+/// would give another program for the same text.
 llvm::SmallVector<mlir::OpOperand *> usesInOrder(mlir::Value value);
 
 } // namespace bowline

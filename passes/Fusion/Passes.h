@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Fusion/Passes.h.inc"
 
-/// Verifies that phase `fuse` left a call of a kernel for every computation.
+/// Verifies the end of phase `fuse`: a kernel call has replaced every computation.
 llvm::LogicalResult verifyFuse(mlir::ModuleOp module);
 
 } // namespace bowline

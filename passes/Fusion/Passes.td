@@ -52,9 +52,9 @@ def RepeatActivations : PhasePass<"repeat-activations", "Fuse"> {
 def LibrarySums : PhasePass<"library-sums", "Fuse"> {
   let summary = "Let a library sum operands of products";
   let description = [{
-    Where the target's products are a library's that computes it, the sum of an operand over the dimensions that its
-    product contracts, which is the gradient of a bias beside that of its weights, becomes part of the product, which
-    reads the operand anyway. The target says for which types and sizes.
+    Some targets compute products with a library that can also sum an operand over the contracted dimensions, while it
+    reads the operand. On such targets, such a sum becomes part of the product. An example is the gradient of a bias
+    next to the gradient of its weights. The target says for which types and sizes its library can do this.
 
     Runs before sums become parts of groups, so that the rest of a group may be an epilogue itself. Remark: each sum.
   }];
@@ -125,13 +125,13 @@ def FuseEpilogues : PhasePass<"fuse-epilogues", "Fuse"> {
 def LimitRows : PhasePass<"limit-rows", "Fuse"> {
   let summary = "Leave out rows that nobody reads";
   let description = [{
-    Products of rows in groups read no row behind their last offset. A group of operations whose results only they read,
-    and each of whose rows needs the same row of its operands alone, leaves out those rows: it reads how many there are
-    on the device. Then the producers of its operands may leave them out as well, as far as nobody else reads them.
-    Kernels of the registry that have such a form leave rows out too: rows of a result that nobody reads, and rows that
-    they add up and that are zeros, as those of such a product are. A kernel and its count become a fusion of their own.
+    A `grouped_dot` reads no row behind its last offset. If only such products read the results of a group, and each row
+    of the results depends only on the same row of the operands, the group skips these rows: its kernel reads the number
+    of rows on the device. Then producers of its operands may skip the same rows if no other operation reads them.
+    Registered kernels with such a form also skip rows: rows of a result that no operation reads, and rows of zeros that
+    they would add up, such as those of a `grouped_dot`. Such a kernel and its count become a fusion.
 
-    Expects groups, none of which changes any more. Remark: each group and kernel that leaves rows out.
+    Runs after all passes that change groups. Remark: each group and kernel that skips rows.
   }];
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
@@ -143,8 +143,8 @@ def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
     becomes a call of a generated kernel whose body is kept for code generation. Equal kernels are declared once, however
     many layers call them. Of the dialect graph, reads, writes and reshapes remain.
 
-    A contraction whose dimensions cannot be expressed by strides is preceded by a transpose. With `split-f32`, those of
-    f32 say that six products of bf16 may take their place.
+    If strides cannot express the dimensions of a contraction, a transpose is inserted before it. With `split-f32`,
+    contractions of f32 get a mark that allows a kernel to compute each as six products of bf16.
 
     Diagnosed: an operation for which there is no kernel.
   }];

@@ -14,19 +14,19 @@
 
 namespace bowline {
 
-/// Whether reading the results of `launch` again costs less than computing them: not if it makes them out of little.
+/// Whether keeping the results of `launch` in memory pays: not if they are much larger than its operands.
 bool isWorthKeeping(plan::LaunchOp launch, mlir::SymbolTable &symbols);
 
-/// Lets the users of the results of `launch` use those of `equal`, and erases `launch`.
+/// Replaces the results of `launch` by those of `equal`, which computes the same, and erases `launch`.
 void replaceLaunch(plan::LaunchOp launch, plan::LaunchOp equal);
 
-/// Moves launches in front of the repeated segment that they are in, if they read nothing that the segment changes and
-/// are the only writers of their results. These keep their memory through all runs of the segment.
+/// Moves launches out of a repeated segment, in front of it, if they read nothing that the segment changes and are the
+/// only writers of their results. The results then keep their memory through all runs of the segment.
 class InvariantHoisting {
 public:
   explicit InvariantHoisting(mlir::ModuleOp module) : module(module), symbols(module) {}
 
-  /// Moves the first `most` such launches, in program order, and returns how many there were.
+  /// Moves the first `most` such launches, in program order, and returns the number that it moved.
   size_t run(size_t most);
 
 private:

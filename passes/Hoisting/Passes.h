@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Hoisting/Passes.h.inc"
 
-/// Verifies that phase `hoist` left the plan dialect alone, and entries of kind `prepare` without ports.
+/// Verifies the end of phase `hoist`: only the plan dialect remains, and entries of kind `prepare` have no ports.
 llvm::LogicalResult verifyHoist(mlir::ModuleOp module);
 
 } // namespace bowline

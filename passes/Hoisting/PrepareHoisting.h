@@ -17,13 +17,13 @@
 
 namespace bowline {
 
-/// Moves launches that read parameters, constants and results of such launches alone into the program of entry
+/// Moves launches that read only parameters, constants and results of moved launches into the program of entry
 /// `prepare`. Equal launches, of one program or several, become one. Results that other programs use persist.
 class PrepareHoisting {
 public:
   explicit PrepareHoisting(mlir::ModuleOp module) : module(module), symbols(module), prepare(module, symbols) {}
 
-  /// Moves the first `most` such launches, in program order, and returns how many there were.
+  /// Moves the first `most` such launches, in program order, and returns the number that it moved.
   size_t run(size_t most);
 
 private:

@@ -24,49 +24,49 @@
 
 namespace bowline {
 
-/// A second operand of matrix products that stays the same while a segment runs or repeats, or in all calls.
+/// The second operand of matrix products that keeps its value during all runs of a segment, or in all calls of entries.
 struct PackableWeight {
   plan::SegmentOp segment; // the segment of the first product
-  bool isFixed = false;    // in all calls: packed when parameters are set
+  bool isFixed = false;    // same value in all calls: packed in `prepare`, when parameters are set
   mlir::Value source;
   mlir::DictionaryAttr layout;           // k, n, b_strides
   mlir::RankedTensorType packedType;     // type of the buffer of pack_matrix
   std::vector<plan::LaunchOp> launches;  // the products
-  int64_t calls = 0;                     // of the products, in all runs of the segment; fixed: in a call of each entry
-  double savedRows = 0, productRows = 0; // in rows of a product with this weight: saved by packing, and of all products
+  int64_t calls = 0;                     // calls of the products in all runs; if fixed, in one call of each entry
+  double savedRows = 0, productRows = 0; // time in rows of a product: saved by packing, and taken by all products
 };
 
-/// Least share of the products' time that packing must save: where it is done in each step, and where parameters are
-/// the same in all calls, so that the packed copy persists beside the plain one.
+/// The least fraction of the products' time that packing must save: `inStep` if each step packs again; `persistent` if
+/// parameters are fixed, so that the packed copy stays in memory beside the plain one.
 struct PackingThresholds {
   double inStep, persistent;
 };
 
-/// Weights that stay plain because packing saves less than the threshold: how many, and the bytes that panels would
-/// take.
+/// Statistics of weights that stay unpacked because packing saves less than the threshold: their number, and the bytes
+/// that their panels would take.
 struct PlainWeights {
   size_t count = 0;
   int64_t bytes = 0;
 };
 
-/// Packs weights once for many calls of `matmul`. The kernel copies B into panels in every call; here a command
-/// `pack_matrix` does it once, right before the segment or where the weight is computed, and the products take its
-/// buffer. Where parameters are the same in all calls it is in the entry `prepare`, and the buffer persists. Results
-/// are the same bit for bit.
+/// Packs a weight once for many calls of `matmul`, whose kernel otherwise copies B into panels in every call. A command
+/// `pack_matrix` writes the panels once, right before the segment or where the weight is computed, and the products
+/// read its buffer. For fixed parameters the command is in entry `prepare`, and the buffer persists. Results are equal
+/// bit for bit.
 ///
-/// The target says how many rows of a product packing saves and takes (targets/target.h); it must have `packing`. In
-/// `prepare` the rows that packing takes count for nothing. A single thread that does not store f32 packs B again after
-/// some rows, and saves that too.
+/// The target, which must have `packing`, states costs in rows of a product: the rows that packing saves, and the rows
+/// that it takes (targets/target.h). In `prepare` the latter count as zero. A single thread whose result is not f32
+/// packs B again after some number of rows; the saving includes that.
 class WeightPacking {
 public:
-  /// Weights for which packing saves at least what `least` asks for.
+  /// Finds the weights for which packing saves at least the fraction `least`.
   WeightPacking(mlir::ModuleOp module, ModuleTarget target, PackingThresholds least);
 
-  /// The most saved per byte first.
+  /// The weights to pack, sorted by falling saving per byte.
   llvm::ArrayRef<PackableWeight> weights() const { return found; }
 
-  /// Weights that stay plain: how many fixed ones the products read in place, because they have few rows, and those for
-  /// which packing saves too little, fixed ones and others.
+  /// Weights that stay unpacked: the number of fixed ones that products with few rows read in place, and statistics of
+  /// those for which packing saves too little, first fixed ones, then others.
   size_t readInPlace() const { return inPlace.size(); }
   const PlainWeights &tooLittleForGood() const { return plainFixed; }
   const PlainWeights &tooLittleInStep() const { return plainInStep; }

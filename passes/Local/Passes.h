@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Local/Passes.h.inc"
 
-/// Verifies that phase `local` left tensors of one rank, and collectives in the forms that a communicator has.
+/// Verifies the end of phase `local`: types are local, and collectives have the forms that communicators execute.
 llvm::LogicalResult verifyLocal(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -111,11 +111,11 @@ def CoalesceCollectives : PhasePass<"coalesce-collectives", "Local"> {
 
     Sums of gradients move to the order in which the backward pass completes these (GradientOrder.h).
 
-    Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
-    long as none depends on another and their tensors have at most the `bucket_bytes` of the strategy together, and at
-    most a sixteenth of all of them where that is a megabyte or more. A bucket starts when the
-    last of its members can; operations that depend on its first members wait. The default is that of PyTorch's
-    DistributedDataParallel. Collectives with different attributes stay apart, so labels of stages come first.
+    Then collectives of one kind, over the same axes and of one element type, join a `dist.bucket` in program order, as
+    long as none depends on another. Together their tensors have at most the strategy's `bucket_bytes`, and at most the
+    larger of one MiB and a sixteenth of all candidates. A bucket starts when its last member can, so operations that
+    depend on its first members wait. The default of `bucket_bytes` is that of PyTorch's DistributedDataParallel.
+    Collectives with different attributes do not join, so stages must be labelled before this pass.
 
     Remark: a strategy says `bucket_bytes`, and no two collectives may be in one bucket.
   }];

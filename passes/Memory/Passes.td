@@ -18,12 +18,12 @@ def PackArena : PhasePass<"pack-arena", "Memory"> {
 }
 
 def StateAlignments : PhasePass<"state-alignments", "Memory"> {
-  let summary = "Say which addresses kernels take, and give buffers such addresses";
+  let summary = "Set the alignments that kernels require of arguments, and align buffers accordingly";
   let description = [{
-    Each argument of a kernel states a divisor of its address, as the target knows it (targets/target.h). The
-    alignment of each buffer becomes the largest that the target asks for on the device, or a launch on the buffer.
+    Sets the alignment of each kernel argument as the target states it (targets/target.h). The alignment of each buffer
+    becomes the largest of the device's alignment and those of all kernel arguments that use the buffer.
 
-    Runs before pack-arena, which obeys the buffers, and behind everything that makes kernels.
+    Runs before pack-arena, which obeys the buffers' alignments, and after all passes that create kernels.
   }];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }

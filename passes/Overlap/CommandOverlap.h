@@ -16,32 +16,32 @@
 
 namespace bowline {
 
-/// How far to go. Each step down takes less memory.
+/// Options that limit the overlap. A smaller `mostPrefetch` and `mergesRuns` false take less memory.
 struct OverlapOptions {
-  /// Bounds the prefetch distances of the program.
+  /// An upper bound of every prefetch distance (`dist.prefetch`).
   int64_t mostPrefetch = std::numeric_limits<int64_t>::max();
-  /// Reduce while the last microbatch is computed.
+  /// Whether RunMerging may run, so that gradients are reduced while the last microbatch is computed.
   bool mergesRuns = true;
   targets::CostModel model = targets::CostModel(targets::Costs());
 };
 
-/// Gives the collectives of a program streams of their own, one for each communicator, and its commands an order in
-/// which they run beside computation: RunMerging, in pipelines EarlyReductions, then SegmentSchedule. Segments that are
-/// on other streams already, such as the transfers of a pipeline, stay as they are, and so does a program that would
-/// gain nothing. EventInsertion inserts the waits between commands of different streams.
+/// Moves the collectives of a program to one stream per communicator, and orders commands so that communication runs
+/// beside computation. Runs RunMerging, in pipelines EarlyReductions, then SegmentSchedule. Does not change segments
+/// that use other streams already, such as transfers of a pipeline, nor a program that would gain nothing.
+/// EventInsertion inserts the waits between commands of different streams.
 class CommandOverlap {
 public:
   CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, const OverlapOptions &options = {})
       : symbols(symbols), cost(module, symbols, options.model), options(options) {}
 
   struct Result {
-    /// Seconds of one step by the cost model, before and after.
+    /// The cost model's estimate of one step in seconds, before and after.
     double serialSeconds = 0, seconds = 0;
-    /// How many reductions moved from the update of a pipeline into calls before it.
+    /// The number of reductions that moved from a pipeline's update into earlier calls.
     int64_t earlyReductions = 0;
   };
 
-  /// Empty where the program stays as it is.
+  /// Returns none if the program does not change.
   std::optional<Result> run(plan::ProgramOp program);
 
 private:

@@ -18,24 +18,24 @@
 
 namespace bowline {
 
-/// Moves reductions of gradients from the update to an earlier call. In a program whose segments take turns, the last
-/// call is an update that begins with reductions of the sums of other calls. The operands of each reduction are
-/// complete after one of these calls: in a pipeline, the last backward pass of a stage. The reduction moves to that
-/// call, with the copies and kernels that compute its operands, so that it can begin behind the command that completes
-/// them: into the segment itself if that runs once, else into a copy of it that takes the place of this one call. All
-/// other calls, and the rest of the update, stay as they are.
+/// Moves reductions of gradients from the update to an earlier call, in programs whose timeline alternates between
+/// segments. The last call, the update, begins with reductions of values that other calls sum up. The operands of a
+/// reduction are complete after one of these calls: in a pipeline, the last backward pass of a stage. The reduction
+/// moves to that call, with the copies and kernels that compute its operands, and can begin behind the command that
+/// completes them. If the call's segment runs only once, the reduction moves into it, else into a copy of it that
+/// replaces this one call. All other calls and commands of the update stay as they are.
 ///
-/// An all-reduce becomes an in-place update where nothing else needs its operand, because where segments take turns a
-/// buffer that several segments use shares its memory with nothing.
+/// An all-reduce becomes in place if no other command needs its operand: in these programs, a buffer used by several
+/// segments shares its memory with no other buffer, so a separate result would cost memory.
 ///
-/// A reduction along the axis of the stages stays. All ranks of a reduction that moves have this program, so that all
-/// issue it in the same place, and ranks of other stages have no part in it: if there was an order of all operations
-/// that suits the order in which every rank issues its own, there still is one.
+/// A reduction along the stages' axis does not move. All ranks of a moved reduction have the same program and issue it
+/// at the same point, and ranks of other stages do not take part. So moving it cannot introduce a
+/// deadlock.
 class EarlyReductions {
 public:
   EarlyReductions(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}
 
-  /// Returns how many reductions moved. Buffers that nothing uses any more stay.
+  /// Returns the number of moved reductions. Does not erase buffers that become unused.
   int64_t run();
 
 private:

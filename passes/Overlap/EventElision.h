@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-/// Removes the waits of a program that order nothing in any call of the timeline: the streams' own order and the waits
-/// before them imply the same. Such a wait changes no clock, so all of them go at once and the order of commands stays
-/// the same. Of waits next to each other the one for the latest signal comes first, since it may imply the others. Then
-/// signals go that are not the last one before any wait for their event, and events are numbered without gaps. One walk
-/// over the timeline: linear in its commands times the streams.
+/// Removes waits that are redundant in every call of the timeline, because the order of each stream and earlier waits
+/// imply the same ordering. A redundant wait changes no vector clock (StreamClocks.h), so all of them can be removed at
+/// once. Adjacent waits are first sorted by falling signal time, since a later signal may imply the others. Then the
+/// class removes signals that are not the last one before any wait for their event, and renumbers events without gaps.
+/// Takes one walk over the timeline: linear in its commands times the streams.
 class EventElision {
 public:
   explicit EventElision(plan::ProgramOp program) : program(program) {}

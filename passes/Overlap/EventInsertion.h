@@ -16,17 +16,17 @@
 
 namespace bowline {
 
-/// Orders the commands of a program that are on different streams: where two use the same slot of a buffer that one of
-/// them writes, in any calls of the timeline, the earlier one is followed by a signal and the later one preceded by a
-/// wait for it. Buffers with several slots get as many events, so that a call waits for commands on its own slot.
-/// Events that a call waits for before any call signals them are signalled by a segment "begin" in front of all others.
+/// Orders conflicting commands on different streams by events. If two commands, in any calls of the timeline, use the
+/// same slot of a buffer and one of them writes it, a signal follows the earlier one and a wait precedes the later one.
+/// A buffer with several slots gets one event per slot, so that a call waits only for commands on its own slot. A new
+/// first segment "begin" signals the events for which a call waits before any call signals them.
 ///
-/// Where the module's target orders communications (targets::Target::orders_communications), each one is ordered in the
-/// same way with the one before it in the timeline, as if all of them used one more buffer.
+/// If the module's target orders communications (targets::Target::orders_communications), each communication is also
+/// ordered after the previous one in the timeline, as if all of them used one more buffer.
 ///
-/// Correct, and not lean: EventElision removes the redundant waits and signals. Existing signals and waits stay. Runs
-/// before memory is packed: lifetimes keep apart buffers that share memory. Linear in the commands of the timeline
-/// times the streams.
+/// Inserts redundant waits and signals, which EventElision removes. Existing signals and waits stay. Must run before
+/// memory is packed, because lifetimes depend on events. Takes time linear in the commands of the timeline times the
+/// streams.
 class EventInsertion {
 public:
   EventInsertion(plan::ProgramOp program, mlir::SymbolTable &symbols, bool ordersCommunications = false)
@@ -35,7 +35,7 @@ public:
   void run();
 
 private:
-  /// A command that another has to wait for, and the slots of the buffer that both use.
+  /// A command for which another must wait, and the number of slots of the buffer that both use.
   using Source = std::pair<mlir::Operation *, int64_t>;
 
   /// The last accesses of one slot of a buffer.

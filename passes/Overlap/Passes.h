@@ -20,7 +20,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Overlap/Passes.h.inc"
 
-/// Verifies that phase `overlap` left the plan dialect alone, with a signal of each event that is waited for.
+/// Verifies the end of phase `overlap`: only the plan dialect remains, and each awaited event has a signal.
 llvm::LogicalResult verifyOverlap(mlir::ModuleOp module);
 
 } // namespace bowline

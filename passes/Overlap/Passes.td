@@ -45,10 +45,10 @@ def InsertEvents : PhasePass<"insert-events", "Overlap"> {
 def ElideEvents : PhasePass<"elide-events", "Overlap"> {
   let summary = "Remove waits that follow from the rest";
   let description = [{
-    A `plan.wait` goes that orders nothing in any call of the timeline which the streams' own order and other waits do not
-    order too; then every `plan.signal` that nothing waits for. See EventElision.h.
+    Removes each `plan.wait` whose ordering already follows from the order of streams and other waits, in every call of
+    the timeline. Then removes each `plan.signal` for which no command waits. See EventElision.h.
 
-    Remark: how many of both went.
+    Remark: how many waits and signals were removed.
   }];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }

@@ -14,8 +14,8 @@
 
 namespace bowline {
 
-/// Puts a copy of the commands of `segment` to the beginning of `into`. Temporary buffers that every run of the segment
-/// has for itself are copies too, so that they still share memory with buffers of others. No command is an event.
+/// Inserts clones of the commands of `segment` at the beginning of `into`. Also clones temporary buffers whose values
+/// stay in one run, so that these can still share memory. The segment must have no signals or waits.
 void copyRun(plan::SegmentOp segment, mlir::Block &into, mlir::SymbolTable &symbols);
 
 } // namespace bowline

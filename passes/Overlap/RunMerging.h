@@ -14,16 +14,16 @@
 
 namespace bowline {
 
-/// Merges a segment that runs once and reduces the results of the segment in front of it with that one. Otherwise its
-/// commands can only begin when the last run of the other segment is over. The commands of both are in one segment
-/// then, so that they can be scheduled together: the segment in front itself if it runs once, else a copy of it for its
-/// last run, whose temporary buffers are copies too. Programs whose segments take turns, or that have events, stay as
-/// they are.
+/// Merges a segment that runs once and reduces results of the previous segment with the last run of that segment, so
+/// that both can be scheduled together. Otherwise the reductions could begin only after that run. If the previous
+/// segment runs once, the merged commands are in that segment; else they are in a copy of it for its last run, with
+/// copies of its temporary buffers. Programs with events, and programs whose timeline returns to earlier segments, do
+/// not change.
 class RunMerging {
 public:
   RunMerging(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}
 
-  /// Returns how many segments were merged with the one in front of them.
+  /// Returns the number of segments that were merged with their previous segment.
   int64_t run();
 
 private:

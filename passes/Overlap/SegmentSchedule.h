@@ -18,27 +18,27 @@
 
 namespace bowline {
 
-/// Whether ranks of other stages have a part in a command: its communicator lies along `stage.axis`.
+/// Whether ranks of other stages take part in a command, because its communicator includes `stage.axis`.
 bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
 
-/// Whether the commands of a segment can be scheduled: all are on the first stream, and none is an event.
+/// Whether SegmentSchedule may order a segment: all commands are on the first stream, and none is a signal or wait.
 bool isFree(plan::SegmentOp segment);
 
-/// List scheduling (Graham, 1969) of one segment: stream 0 computes, every communicator has a stream, commands take the
-/// time that the cost model says.
+/// List scheduling (Graham, 1969) of one segment. Stream 0 runs kernels and copies, every communicator has a stream,
+/// and the cost model gives the time of each command.
 ///
-/// Reductions are issued as soon as their operands are there. A gather is issued when it comes up in the given order,
-/// or before that when no more than its prefetch distance (`dist.prefetch`, else 1) of gathers on its stream are under
-/// way or done and not used yet: that bounds the memory that waits. Commands that compute stay in their order, but for
-/// one that would have to wait for communication: then the next ones that need not may pass it, up to kWindow of them.
-/// Transfers between stages stay on their stream and in their order, which is that of ranks with other programs.
+/// A reduction is issued as soon as its operands are complete. A gather is issued at its turn in the given order, or
+/// earlier while fewer than its prefetch distance (`dist.prefetch`, else 1) of gathers on its stream are unused, which
+/// bounds the memory of gathered tensors. Commands of stream 0 keep their order, except that up to kWindow of them may
+/// overtake one that would have to wait for communication. Transfers between stages keep their stream and their order,
+/// which must match ranks with other programs.
 ///
-/// A value that only a reduction still reads, such as a whole gradient of which ranks keep shards, is alive until a
-/// command that computes waits for the reduction. So the next command that computes waits for the oldest ones while
-/// more than twice the largest of such values would wait to be reduced. A stream that has so much to do stays busy all
-/// the same.
+/// Some values are last read by a reduction, such as a whole gradient of which ranks keep shards. Such a value is alive
+/// until a command of stream 0 waits for the reduction. So the next command of stream 0 waits for the oldest reductions
+/// while the unreduced values exceed kReductionsInFlight times the largest of them. That much work keeps the
+/// reductions' stream busy.
 ///
-/// The result depends on nothing but the segment, so it is the same on all ranks.
+/// The result depends only on the segment, so it is equal on all ranks.
 class SegmentSchedule {
 public:
   /// The segment is free. `streamOf` has a stream per communicator; all other commands stay on stream 0. `mostPrefetch`
@@ -49,12 +49,12 @@ public:
   /// Finds the order.
   void run();
 
-  /// Seconds, all commands one after the other and as scheduled.
+  /// The estimated time in seconds: of all commands run serially, and of the schedule.
   double serialSeconds() const { return serial; }
   double seconds() const { return finish; }
 
-  /// Gives the commands of the segment their order and streams, and lets every communication begin no earlier than the
-  /// commands that compute in front of it are over; uses events from `firstEvent` on and returns how many.
+  /// Applies the order and the streams to the segment. Adds events so that every communication begins only after the
+  /// commands of stream 0 in front of it end. Numbers events from `firstEvent` on and returns the number of events.
   int64_t apply(int64_t firstEvent);
 
 private:

@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Scheduling/Passes.h.inc"
 
-/// Verifies that phase `schedule` left programs of commands, and the bodies of kernels.
+/// Verifies the end of phase `schedule`: only programs of commands and bodies of kernels remain.
 llvm::LogicalResult verifySchedule(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -18,17 +18,17 @@
 
 namespace bowline {
 
-/// Builds the plan's buffers and programs of a module whose functions hold calls of kernels, reads, writes, reshapes
-/// and collectives on leading dimensions.
+/// Builds a module's plan buffers and programs from functions that hold only kernel calls, reads, writes, reshapes and
+/// collectives along leading dimensions.
 class ProgramBuilder {
 public:
   explicit ProgramBuilder(mlir::ModuleOp module);
 
-  /// Persistent buffers and checkpoint entries of all parameters and states. Fails with a diagnostic at a variable
-  /// whose attributes contradict each other.
+  /// Builds a persistent buffer and a plan.state for each parameter and persistent state. Fails with a diagnostic at a
+  /// variable whose attributes contradict each other.
   llvm::LogicalResult buildVariables();
 
-  /// The program and the plan.entry of one graph.entry. Fails with a diagnostic at an operation that is no command.
+  /// Builds the program and the plan.entry of a graph.entry. Fails with a diagnostic at an operation without a command.
   llvm::LogicalResult buildEntry(graph::EntryOp entry);
 
 private:

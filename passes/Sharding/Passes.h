@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Sharding/Passes.h.inc"
 
-/// Verifies that phase `shard` left a sharding on every value of several ranks.
+/// Verifies the end of phase `shard`: in a program for several ranks every value has a sharding.
 llvm::LogicalResult verifyShard(mlir::ModuleOp module);
 
 } // namespace bowline

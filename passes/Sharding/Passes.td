@@ -40,11 +40,11 @@ def PadForDivisibility : PhasePass<"pad-for-divisibility", "Shard"> {
 def PropagateShardings : PhasePass<"propagate-shardings", "Shard"> {
   let summary = "From the shardings of parameters and inputs to those of all values";
   let description = [{
-    Starts from `dist.sharding` on variables and arguments and `dist.shardings` on operations, and extends open
-    dimensions along the factor rule of every operation, forward and backward, until nothing changes (the idea of Xu et
-    al., GSPMD, 2021). Shardings that a person wrote stay; an axis goes only where its size divides. Then inserts `dist.reshard`
-    wherever an operation needs an operand, or gives a result, with another sharding than that of the value. Partial
-    sums are completed at once, but those on their way into an accumulator where it is read.
+    Starts from `dist.sharding` on variables and arguments and `dist.shardings` on operations. Extends open dimensions
+    along the factor rules of all operations, forward and backward, until nothing changes (the idea of Xu et al., GSPMD,
+    2021). Shardings that a person wrote do not change; an axis spreads only to dimensions that its size divides. Then
+    inserts `dist.reshard` wherever an operation needs or produces another sharding than the value has. Partial sums are
+    completed at once, except that sums added to an accumulator are completed where the accumulator is read.
 
     Warned of: gathers of large tensors that no choice asked for, with the two choices that contradict each other.
   }];

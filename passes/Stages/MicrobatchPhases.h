@@ -16,9 +16,9 @@ namespace bowline {
 
 enum class StagePhase { Forward, Backward, Both };
 
-/// Divides the loss, or the function that runs per microbatch. Forward are the operations that its results and writes
-/// need, except writes of gradients; the rest is backward. An operation that both need, or that depends on arguments or
-/// on parameters but not on both nor on another stage, is in both: each phase makes its own.
+/// Assigns operations of the loss, or of the function that runs per microbatch, to phases. Forward operations are those
+/// that results and writes need, except writes of gradients; the rest is backward. An operation that both phases need
+/// is in both if it depends on arguments or on parameters only, and not on another stage: each phase computes it.
 class MicrobatchPhases {
 public:
   /// \p symbols is that of the function's module.

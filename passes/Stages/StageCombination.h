@@ -13,14 +13,14 @@
 
 namespace bowline {
 
-/// Makes explicit where scalars of several stages meet, in functions that do not run per microbatch: a tree of
-/// additions whose leaves are in different stages becomes a sum per stage and one `stage.sum`; any other scalar that
-/// another stage or the caller needs gets a `stage.broadcast`. The order of additions within a stage stays.
+/// Makes communication of scalars between stages explicit, in functions that do not run per microbatch. A tree of
+/// additions whose leaves are in different stages becomes one sum per stage and a `stage.sum`. Any other scalar that
+/// another stage or the caller needs gets a `stage.broadcast`. The order of additions within a stage does not change.
 ///
-/// Tensors that meet are left alone: a transfer is missing, which StageLabels reports.
+/// Does not handle operations on tensors of several stages: these lack a transfer, which StageLabels reports.
 class StageCombination {
 public:
-  /// `flow` is that of `function`'s module; it does not know the operations that run() makes.
+  /// `flow` is the dataflow of `function`'s module. It lacks the operations that run() creates.
   StageCombination(graph::FuncOp function, const StageDataflow &flow) : function(function), flow(flow) {}
   /// Returns whether anything changed.
   bool run();

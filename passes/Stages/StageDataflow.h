@@ -19,12 +19,12 @@
 
 namespace bowline {
 
-/// Stages of all values and variables of a module with transfers, global or local.
+/// Computes the stages of all values and variables of a module with transfers, of global or local tensors.
 ///
-/// A value has a stage where a transfer brought it there, or where an operand or the variable that is read has one; a
-/// variable, where a value with a stage is written to it. A value without a stage floats: it depends on constants,
-/// arguments and floating variables alone, and every stage that needs it makes its own. The results of `stage.sum` and
-/// `stage.broadcast` float too, for all stages have them.
+/// The result of a transfer is in its target stage. Any other value is in the stage of its operands, or of the variable
+/// that it reads; a variable is in the stage of the values written to it. A value without a stage floats: it depends
+/// only on constants, arguments and floating variables, and every stage that needs it computes it itself. Results of
+/// `stage.sum` and `stage.broadcast` float too, because all stages receive them.
 class StageDataflow {
 public:
   using Stages = llvm::SmallBitVector;
@@ -36,16 +36,16 @@ public:
   /// The stage of a value or a variable; none if it floats.
   std::optional<int64_t> stageOf(mlir::Value value) const;
   std::optional<int64_t> stageOf(llvm::StringRef variable) const;
-  /// The stage in which an operation takes an operand, where it says so itself: a transfer, a sum, a broadcast.
+  /// The stage of an operand that a transfer, stage.sum or stage.broadcast states in its attributes; else none.
   static std::optional<int64_t> takenIn(mlir::OpOperand &operand);
-  /// The stages of the operands that are no scalars, and of those that are, each ascending.
+  /// The stages of an operation's operands, ascending: first of those that are not scalars, then of the scalars.
   struct OperandStages {
     llvm::SmallVector<int64_t, 2> tensors, scalars;
   };
   OperandStages operandStages(mlir::Operation *op) const;
-  /// Whether an operation adds scalars of several stages, alone or together with the additions that only it uses.
+  /// Whether an operation is the root of a tree of one or more additions whose leaves are scalars of several stages.
   bool isCombination(mlir::Operation *op) const { return combinations.contains(op); }
-  /// Whether an operation is part of such a combination, and not its last addition.
+  /// Whether an operation is an addition inside such a tree, but not its root.
   bool isInnerCombination(mlir::Operation *op) const;
 
   /// The stages that take part in an operation.

@@ -143,8 +143,8 @@ LogicalResult StageLabels::checkFunction(graph::FuncOp function) {
   return success();
 }
 
-/// The first operation that several stages need and that depends on a parameter: one of its operands was not
-/// transferred.
+/// Follows the operations that several stages need from the reads of \p parameter up to any `stage.transfer`, and
+/// returns the last of them in the first function that has one; null where no function has one.
 static Operation *lastShared(ModuleOp module, StringRef parameter, const StageDataflow &flow) {
   Operation *last = nullptr;
   for (auto function : module.getOps<graph::FuncOp>()) {

@@ -17,15 +17,15 @@ namespace bowline {
 /// Writes `stage.index` on every variable and every operation of every function, and `stage.phase` on the operations
 /// that run per microbatch, in place of earlier labels.
 ///
-/// A transfer is in its two stages, a `stage.sum`, a `stage.broadcast` and the end of a function in all. An operation
-/// is in the stage of its operands. An operation that floats is in every stage that needs it, and each makes its own.
+/// A transfer is in both of its stages; a `stage.sum`, a `stage.broadcast` and a terminator are in all stages. An
+/// operation that floats (StageDataflow.h) is in every stage that needs it. All others are in their operands' stage.
 class StageLabels {
 public:
-  /// `flow` is that of the module, whose operations have not changed since.
+  /// `flow` is the dataflow of the module, which must not have changed since `flow` was computed.
   StageLabels(mlir::ModuleOp module, const StageDataflow &flow) : module(module), symbols(module), flow(flow) {}
 
-  /// Fails with diagnostics, having changed nothing, where values of two stages meet without a transfer, two stages use
-  /// one parameter, or a microbatch does not flow from each stage to the next and back.
+  /// Fails with diagnostics, without a change, if an operation uses values of two stages without a transfer, two stages
+  /// use one parameter, or transfers of a microbatch do not go from each stage to the next and back.
   mlir::LogicalResult run();
 
 private:
@@ -43,7 +43,7 @@ private:
   const StageDataflow &flow;
 };
 
-/// Names the scalars that stages share (StageCombination.h), then labels a module whose `stage.count` is \p count.
+/// Runs StageCombination on functions that do not run per microbatch, then labels a module with \p count stages.
 mlir::LogicalResult labelStages(mlir::ModuleOp module, int64_t count);
 
 } // namespace bowline

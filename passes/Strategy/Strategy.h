@@ -19,15 +19,15 @@
 
 namespace bowline {
 
-/// The choices of a `dist.strategy`, with its defaults: all are made and checked against each other. A choice that
-/// depends on the model (are there such parameters, so many layers?) is checked where it is used. Lines that stand for
-/// themselves, such as `recompute`, are read by the functions of DistOps.h.
+/// The choices of a `dist.strategy`, with defaults filled in and checked against each other. The passes that use a
+/// choice check it against the model, for instance against the number of layers. Functions in DistOps.h read lines that
+/// do not depend on other lines, such as `recompute`.
 class Strategy {
 public:
-  /// First and last layer of a stage.
+  /// The first and the last layer of a stage, both inclusive.
   using LayerRange = std::pair<int64_t, int64_t>;
 
-  /// The sharding of the parameters that match; of several patterns the last one counts.
+  /// A `shard` line: the sharding of all matching parameters. If several patterns match, the last one applies.
   struct Pattern {
     std::string glob;
     dist::ShardingAttr sharding;
@@ -39,8 +39,8 @@ public:
     int64_t size;
   };
 
-  /// Axes have their usual roles where no line says otherwise: pp for stages, dp and fsdp for the batch, tp for tensor
-  /// parallelism. Fails with a diagnostic at the line that is wrong, which names the nearest valid choice.
+  /// Without a line for it, stages use axis pp, the batch uses dp and fsdp, and tensor parallelism uses tp, if the mesh
+  /// has them. Fails with a diagnostic at the invalid line that names the nearest valid choice.
   static mlir::FailureOr<Strategy> fromOp(dist::StrategyOp op);
 
   /// Ranks along an axis; 1 for an axis that is empty or not in the mesh.
@@ -48,20 +48,20 @@ public:
   /// Ranks along all axes.
   int64_t countRanks() const;
 
-  /// Empty for one rank.
+  /// The axes of the mesh; empty for one rank.
   std::vector<Axis> mesh;
-  /// Along which the batch is divided, the first one outermost.
+  /// The axes over which the batch is divided, outermost first.
   std::vector<std::string> batchAxes;
-  /// Axes, empty where nothing is divided so.
+  /// The axis of each kind of parallelism; empty if the strategy does not use it.
   std::string tensorAxis, stageAxis, sequenceAxis, zeroAxis;
   std::vector<Pattern> patterns;
-  /// Layers of each stage, or empty: balanced by their cost.
+  /// The layers of each stage; empty means balanced by cost.
   std::vector<LayerRange> stages;
-  /// None where nothing says it, which is 1f1b.
+  /// The schedule; none if the strategy names none, which means 1f1b.
   std::optional<ScheduleChoice> schedule;
-  /// The text of a schedule that is a table.
+  /// The text of the table if the schedule is one.
   std::string scheduleTable;
-  /// None where nothing says it, which is one.
+  /// The number of microbatches; none if the strategy gives none, which means 1.
   std::optional<int64_t> microbatches;
   int64_t zeroLevel = 0;
   /// The number of gathers of parameters that may be under way ahead of use with level 3.

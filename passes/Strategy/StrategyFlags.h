@@ -21,7 +21,7 @@ class ModuleOp;
 
 namespace bowline {
 
-/// The short form of a strategy, as the flags of a command. An empty or unset flag says nothing.
+/// A strategy as the flags of a command. An empty or unset flag makes no choice.
 struct StrategyFlags {
   std::string mesh; ///< "pp=2,dp=2,tp=2", the first axis outermost
   bool sequenceParallel = false;
@@ -37,10 +37,10 @@ struct StrategyFlags {
   std::optional<int64_t> overlapChunks; ///< chunks of products beside collectives; 0: the cost model chooses
 };
 
-/// Writes the values of flags into the module's `dist.strategy`, or into a new one where it has none: a line for each
-/// flag that differs from the default. The location of such a line is the flag as it was written, so that later
-/// messages name it. Fails with a diagnostic where a flag is malformed, contradicts a line that is there, or needs
-/// another flag, and where the strategy does not verify.
+/// Writes the flags into the module's `dist.strategy`, or into a new one if it has none: one line for each flag that
+/// differs from its default. The line's location is the text of the flag, so that later diagnostics name the flag.
+/// Fails with a diagnostic if a flag is malformed, contradicts an existing line or lacks another flag that it needs, or
+/// if the strategy does not verify.
 llvm::LogicalResult addStrategyFlags(mlir::ModuleOp module, const StrategyFlags &flags);
 
 } // namespace bowline

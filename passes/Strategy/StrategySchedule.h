@@ -14,8 +14,8 @@
 
 namespace bowline {
 
-/// The published schedule or the table that a strategy names, 1f1b where it names none, for its stages' ranks and so
-/// many microbatches. Fails with a diagnostic at `location`, that of the strategy's line, where they do not fit.
+/// Makes the schedule that a strategy names, published or a table (default: 1f1b), for the ranks along its stages' axis
+/// and `microbatches`. Fails with a diagnostic at `location`, the strategy's line, if the schedule does not fit them.
 mlir::FailureOr<Schedule> makeScheduleOf(const Strategy &strategy, int64_t microbatches, mlir::Location location);
 
 } // namespace bowline

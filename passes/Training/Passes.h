@@ -19,7 +19,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Training/Passes.h.inc"
 
-/// Verifies the end of phase `train`: the program is at the graph level, and has an entry or a function to run.
+/// Verifies the end of phase `train`: the program has only graph-level operations, and an entry or a function to run.
 llvm::LogicalResult verifyTrain(mlir::ModuleOp module);
 
 } // namespace bowline

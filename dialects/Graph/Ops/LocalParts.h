@@ -13,24 +13,24 @@
 
 namespace bowline::graph {
 
-/// Subtracts from global indices the first one of this rank's shard along `axes`, which has `part` indices. The result
-/// of an index below 0 may be any number that is not in the part.
+/// Converts global indices to indices in this rank's shard along `axes`, which has `part` elements: subtracts the
+/// shard's first index. A negative index becomes some number outside of [0, part).
 Value shiftedToPart(LocalContext &context, mlir::ImplicitLocOpBuilder &builder, Value indices, LocalContext::Axes axes,
                     int64_t part);
 
-/// `index`, or `last` where it is larger.
+/// The elementwise minimum of `index` and `last`.
 Value atMost(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t last);
 
-/// `index`, or the nearest number in [0, last].
+/// `index`, clamped to [0, last] element by element.
 Value withinZeroAnd(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t last);
 
 /// `value` where 0 <= index < part, `other` elsewhere; all of one shape.
 Value whereOwn(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t part, Value value, Value other);
 
-/// Makes of an operation that looks up rows of a whole table one for the shard along `axes`, which has `part` rows:
-/// `indices`, an operand of it, count from the shard's first row, and rows that this rank does not have are zero, so
-/// that the results of all ranks add up. With `inRange`, no index is outside of the whole table; without, such an index
-/// stays as it is, for the check before the kernel.
+/// Rewrites an operation that looks up rows of a whole table to look them up in this rank's shard along `axes`, of
+/// `part` rows. Its operand `indices` then counts from the shard's first row, and rows of other shards become zero, so
+/// that the ranks' results can be summed. `inRange` promises that no index is outside of the whole table. Otherwise
+/// an index out of range stays out of range, for the check before the kernel.
 void localizeRowsOf(mlir::Operation *op, mlir::OpOperand &indices, bool inRange, LocalContext &context,
                     LocalContext::Axes axes, int64_t part);
 

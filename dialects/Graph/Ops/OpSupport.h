@@ -34,7 +34,7 @@ llvm::SmallVector<int64_t> withoutDims(llvm::ArrayRef<int64_t> shape, llvm::Arra
 llvm::LogicalResult checkDims(std::optional<mlir::Location> loc, llvm::StringRef what, llvm::ArrayRef<int64_t> dims,
                               int64_t rank, bool increasing);
 
-/// f32, or f64 for f64: the type that statistics of `type` are held in.
+/// The type of statistics over elements of `elementType`: f64 for f64, else f32.
 mlir::Type statisticsType(mlir::Type elementType);
 
 /// Fails with a diagnostic unless the type is [rows, blocks of a row, bytes of a block of `format`].

@@ -23,7 +23,7 @@ struct StridedMatmul {
   std::array<int64_t, 3> bStrides; // batch, k, n
   std::array<int64_t, 3> cStrides; // batch, m, n
 
-  /// The matrix product that computes `op`; none where the dimensions of one role cannot be walked with one stride.
+  /// The matrix product that computes `op`; none if the dimensions that form b, m, n or k do not have a single stride.
   static std::optional<StridedMatmul> of(DotGeneralOp op);
 };
 

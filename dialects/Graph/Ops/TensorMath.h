@@ -38,7 +38,7 @@ public:
   }
   /// 1 / (1 + exp(-x)), without overflow for any x.
   Value logistic(Value x);
-  /// `x`, with the lowest finite number for minus infinity, so that its product with zero is zero.
+  /// Replaces minus infinity in `x` by the lowest finite number, so that the product with zero is zero.
   Value finiteBelow(Value x);
 
   Value broadcast(Value value, Value like, llvm::ArrayRef<int64_t> dims);

@@ -12,13 +12,13 @@
 //   dv[j] = sum_i p[i,j] dout[i],  ds[i,j] = p[i,j] (dout[i] . v[j] - dout[i] . out[i])
 //   dq[i] = scale sum_j ds[i,j] k[j],  dk[j] = scale sum_i ds[i,j] q[i]
 //
-// Query head h uses key head h / (heads / kv_heads). Tensors have a type that is computed in; sums, exponentials and
-// statistics are f32, and lse is stored as f32. Products are of f32, to which 16 bits are widened, but with AVX512-BF16
-// tensors of bf16 are multiplied as they are, and p and ds are rounded to bf16 before their products. The sum under p
-// is not of rounded values, and the scale is applied to f32. That instruction takes subnormal numbers for zero.
-// Processors with AMX multiply tiles of bf16 (attention_forward_amx.cc, attention_backward_amx.cc), rounding p and ds
-// likewise, if the workspace and the shape allow; else they widen, because they multiply pairs in vectors at half their
-// rate of f32, and multiply pairs if the workspace does not allow that either.
+// Query head h uses key head h / (heads / kv_heads). Tensors are f32, bf16 or f16; sums, exponentials and statistics
+// are f32, and lse is stored as f32. Products multiply f32, to which elements of 16 bits are widened. With AVX512-BF16,
+// tensors of bf16 are multiplied without widening, and p and ds are rounded to bf16 before their products; sums of p
+// use the unrounded values, and the scale is applied in f32. The instruction treats subnormal numbers as zero. With
+// AMX, tiles of bf16 are multiplied (attention_forward_amx.cc, attention_backward_amx.cc) and p and ds rounded
+// likewise, if the workspace and the shape allow it. Otherwise such processors widen, because they multiply pairs of
+// bf16 in vectors at half the rate of f32; they multiply pairs only if the workspace does not allow widening either.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,8 +43,8 @@ struct AttentionBackwardArguments {
   void *dq, *dk, *dv;
 };
 
-// `run` computes units [begin, end) on the calling thread, with its own scratch of scratch_floats. Neighbouring units
-// cost about the same on average, so that equal numbers of them balance.
+// `run` computes the units [begin, end) on the calling thread, which passes its own scratch of scratch_floats. Adjacent
+// units cost about the same on average, so that equal numbers of units balance the load.
 struct AttentionForwardTable {
   AttentionForwardSizes sizes;
   void (*run)(const AttentionShape& shape, const AttentionForwardArguments& arguments, int64_t begin, int64_t end,

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_DIVISION_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_DIVISION_H_
 
-// How attention is divided among threads, and the workspace that it then needs: functions of the signature and of what
-// the instruction set says (attention_scratch.h).
+// The division of attention among threads, and the workspace that it needs. Both depend only on the signature and the
+// sizes of the instruction set (attention_scratch.h).
 
 #include <vector>
 
@@ -11,27 +11,27 @@
 
 namespace bowline::kernels {
 
-// Whether tensors may be multiplied as bf16. The scale is applied to the products then, and to minus infinity where a
-// query does not see a key, which has to stay that.
+// Whether tensors may be multiplied as bf16. The kernel then applies the scale to the products, also to the minus
+// infinity of masked keys, which must stay minus infinity: the scale must be positive and not subnormal.
 inline bool AttentionMayMultiplyBf16(const AttentionShape& shape) {
   constexpr float kLeastScale = 0x1p-126f;  // smaller ones are taken for zero
   return shape.element == ElementType::kBF16 && shape.scale >= kLeastScale;
 }
 
-// Whether products are best those of pairs of bf16.
+// Whether multiplying pairs of bf16 is the fastest way on `isa`.
 inline bool AttentionPrefersPairs(const AttentionShape& shape, Isa isa) {
   return isa == Isa::kAvx512Bf16 && AttentionMayMultiplyBf16(shape);
 }
 
-// Whether they are multiplied in AMX's tiles if the workspace allows: by the shape alone, because bits differ. Packing
-// keys and values would not be worth it for a few rows.
+// Whether products run in AMX tiles if the workspace allows it. Depends on the shape alone, because the result's bits
+// differ. For a few rows, packing keys and values would not pay.
 inline bool AttentionIsForAmx(const AttentionShape& shape, Isa isa) {
   constexpr int64_t kLeastRows = 16;
   return isa == Isa::kAmx && AttentionMayMultiplyBf16(shape) &&
          shape.heads / shape.kv_heads * shape.queries >= kLeastRows;
 }
 
-// kAll, or kKeys and kQueries: the faster choice on `threads` threads.
+// The parts of the backward pass, whichever choice is faster on `threads` threads: {kAll} or {kKeys, kQueries}.
 std::vector<BackwardPart> BackwardPartsFor(const AttentionShape& shape, int threads,
                                            const AttentionBackwardSizes& sizes);
 

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_SCRATCH_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_SCRATCH_H_
 
-// Units of attention and the workspace of the thread that computes one. All of it is a template over what an
-// instruction set says of its words, so that each one has functions of its own, and whoever plans for a machine counts
-// without its instructions.
+// The units of work of attention, and the workspace of a thread that computes one. Everything is a template over the
+// word layout of an instruction set. So each instruction set has its own functions, and a compiler that plans for
+// another machine can compute sizes without that machine's instructions.
 //
 // `Words` has
 //   kLanes    f32 in a vector
@@ -17,9 +17,9 @@
 
 namespace bowline::kernels {
 
-// The gradients that a unit of the backward pass computes. kAll makes five products for each pair of a query and a key
-// but has no more units than key heads; kKeys and kQueries together make seven, in many units. Either way, each element
-// adds up its terms in the same order.
+// The gradients that a unit of the backward pass computes. kAll takes five products per pair of query and key, but has
+// only as many units as there are key heads. kKeys and kQueries together take seven products, in many units. The terms
+// of each element are added in the same order either way.
 enum class BackwardPart : uint8_t {
   kAll,      // dq, dk, dv of one key head
   kKeys,     // dk, dv of a range of keys of one key head

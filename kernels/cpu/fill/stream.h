@@ -11,13 +11,13 @@
 
 namespace bowline::kernels {
 
-// Outputs from this size on are streamed: about one process's part of the last-level cache.
+// The least size in bytes of outputs that are streamed: about the share of one process in the last-level cache.
 inline constexpr size_t kStreamBytes = size_t{16} << 20;
 
 inline constexpr size_t kStreamLine = 64;
 
-// Repeats `word` over `bytes` bytes at `out`, both multiples of kStreamLine. Afterwards other threads may read them, as
-// after ordinary stores.
+// Fills `bytes` bytes at `out`, both multiples of kStreamLine, with copies of `word`. The stores are fenced, so other
+// threads may read them as after ordinary stores.
 struct StreamTable {
   void (*fill)(void* out, size_t bytes, uint32_t word);
 };

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_GROUPED_GROUPED_DIVISION_H_
 #define BOWLINE_KERNELS_CPU_GROUPED_GROUPED_DIVISION_H_
 
-// The pieces that grouped products are divided into, and the workspace of a thread, which multiplies one at a time:
-// functions of the signature and of the tiles of the instruction set.
+// The pieces into which grouped products are divided, and the workspace of a thread, which computes one piece at a
+// time. Both depend only on the signature and the tiles of the instruction set.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ISA_FLUSH_SUBNORMALS_H_
 #define BOWLINE_KERNELS_CPU_ISA_FLUSH_SUBNORMALS_H_
 
-// How a thread computes with subnormal numbers, those below 2^-126 in f32. Processors of Intel take a hundred cycles or
-// more for each operation that reads or makes one, and probabilities of trained models underflow to them by the
-// thousand. So programs that run kernels treat subnormal numbers as zeros (docs/architecture.md#numerics).
+// Flushing of subnormal numbers, those below 2^-126 in f32, to zero. Intel processors take a hundred cycles or more for
+// each operation that reads or produces one, and thousands of probabilities in trained models underflow to subnormals.
+// So programs that run kernels treat subnormal numbers as zeros (docs/architecture.md#numerics).
 
 #include <cstdint>
 
@@ -26,7 +26,7 @@ inline void SetFloatSettings([[maybe_unused]] uint32_t settings) {
 #endif
 }
 
-// As long as this lives, subnormal operands and results of the calling thread's SSE and AVX instructions are zeros.
+// During its lifetime the calling thread's SSE and AVX instructions treat subnormal operands and results as zeros.
 class FlushSubnormals {
  public:
   FlushSubnormals() : before_(FloatSettings()) {

@@ -23,8 +23,8 @@ namespace bowline::kernels {
 enum class Isa : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2, kAvx512Bf16 = 3, kAmx = 4 };
 inline constexpr Isa kBestIsa = Isa::kAmx;
 
-// The best set that this machine has and this build contains, no better than that of CpuLimit()
-// (kernels/registry/cpu_level.h) and the limit below.
+// The best instruction set that this machine has and this build contains, limited by CpuLimit()
+// (kernels/registry/cpu_level.h) and LimitIsaForTesting.
 Isa ActiveIsa();
 
 // Kernels created from now on use at most `isa`. Not thread-safe; for tests that cover every variant on one machine.

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_ISA_ISA_CHOICE_H_
 #define BOWLINE_KERNELS_CPU_ISA_ISA_CHOICE_H_
 
-// Which variants of kernels a processor runs. Apart from isa.h, which hot files include.
+// The choice of kernel variants for a processor. Separate from isa.h because hot files include only that one.
 
 #include <set>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace bowline::kernels {
 
-// The best set that this build contains for a processor with the features, by the names of cpu_level.h.
+// The best instruction set in this build for a processor with these features, named as in cpu_level.h.
 Isa BestIsa(const std::set<std::string>& features);
 
-// The set that a processor of the level has, and no better one.
+// The best instruction set that every processor of the level has.
 Isa IsaOf(CpuLevel level);
 
 }  // namespace bowline::kernels

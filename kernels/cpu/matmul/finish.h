@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_FINISH_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_FINISH_H_
 
-// Finished sums of a product leave for C, whose elements may have 16 bits and be anywhere, or for an epilogue. Only for
-// files that are compiled for an instruction set.
+// Writes the finished sums of a product to C, which may have elements of 16 bits and any strides, or passes them to an
+// epilogue. Only for files that are compiled for an instruction set.
 
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/matmul/blocks.h"
@@ -12,7 +12,7 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// to[rows][columns] from C of f32, whose elements may be anywhere.
+// Loads to[rows][columns] from C, f32 with any strides.
 static void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows,
                   int64_t columns, float* to, int64_t ld) {
   const float* c = static_cast<const float*>(output.c) + i0 * shape.c_m + j0 * shape.c_n;

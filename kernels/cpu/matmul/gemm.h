@@ -58,8 +58,8 @@ struct GemmShape {
   // The whole product has one row (m == 1) and B is contiguous in k: each element is then a dot product over vectors of
   // k, which reads B once and in order. A different chain of additions, so a property of the product, not of a piece.
   bool dot = false;
-  // B is a buffer of pack_matrix (packed_matrix.h) for a matrix of this many columns, rounded up to tile_n, and the
-  // piece begins at its column packed_n0, a multiple of tile_n; 0: it is not.
+  // 0: B is a plain matrix. Else B is a buffer of pack_matrix (packed_matrix.h) for a matrix of packed_n columns,
+  // rounded up to tile_n, and this piece begins at column packed_n0 of it, a multiple of tile_n.
   int64_t packed_n = 0, packed_n0 = 0;
   // Rows of A that this thread will probably multiply next; null: not known.
   const void* next_a = nullptr;
@@ -72,7 +72,7 @@ constexpr GemmResult GemmResultOf(DType type) {
   return ChooseByComputedType(type, GemmResult::kF32, GemmResult::kBf16, GemmResult::kF16);
 }
 
-// Finished elements go to memory, or with their indices in the whole product to an epilogue.
+// The destination of finished elements: memory, or an epilogue that also gets their indices in the whole product.
 struct GemmOutput {
   GemmResult kind;
   void* c;  // element (0, 0) of this piece; unused with an epilogue
@@ -82,8 +82,8 @@ struct GemmOutput {
   // The caller wants the transpose of the product, contiguous in m: the kernel transposes each block before it stores
   // it. Not with `accumulate`.
   bool flipped = false;
-  // C is too large for a cache to hold it until it is read. A line that is written past the caches need not be read
-  // first.
+  // C is too large to stay in a cache until it is read, so stores bypass the caches: an ordinary store would first read
+  // its cache line.
   bool streamed = false;
 };
 
@@ -93,7 +93,7 @@ struct GemmFunctions {
 };
 
 struct GemmTable {
-  int tile_n;  // a natural multiple for cutting n
+  int tile_n;  // pieces should begin at multiples of this in n
   GemmFunctions f32, bf16, f16;
 
   const GemmFunctions& Of(DType operands) const { return ChooseByComputedType(operands, f32, bf16, f16); }

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_GEMM_TILES_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_GEMM_TILES_H_
 
-// The sizes in which an instruction set multiplies (gemm.h). A compiler that plans for another machine asks
-// GemmLevelOf; kernels have the same numbers beside their code, and a test compares the two.
+// The tile sizes of each instruction set's product (gemm.h). A compiler that plans for another machine calls
+// GemmLevelOf; kernels state the same numbers beside their code, and a test compares both.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace bowline::kernels {
 
-// Sums are kept in one of these places until all of k is added: in C, if it is f32 with c_n == 1; in scratch; in
-// scratch for a flipped C.
+// The place that holds partial sums until all of k is added: C itself, if it is f32 with c_n == 1; scratch; or scratch
+// of a product whose C is flipped (GemmOutput::flipped).
 enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
 
 struct GemmTiles {
-  int tile_m;      // a natural multiple for dividing m
-  int64_t unit_m;  // the most rows that are multiplied with a strip of B before the next
-  // Threads pack B for each other, in chunks that stay in a last-level cache. Otherwise each one packs B for itself, so
-  // that it is in its second-level cache, and no product is flipped.
+  int tile_m;      // pieces should begin at multiples of this in m
+  int64_t unit_m;  // the most rows that are multiplied with a strip of B before the next strip
+  // Whether threads pack B together, in chunks that stay in the last-level cache. Otherwise each thread packs B for
+  // itself, so that B is in its own second-level cache, and no product is flipped.
   bool shares_b;
-  // How many multiply-adds take as long as packing an element, and as fetching one that is read in place.
+  // The time to pack one element of an operand, and to fetch one that is read in place, in multiply-adds.
   double pack_cost, read_cost;
   // Whether A is read in place, by its number of columns and its strides.
   bool (*reads_a)(int64_t k, int64_t stride_m, int64_t stride_k);
-  // Words of 4 bytes; monotonic in m, n and k; a multiple of 16.
+  // The scratch of a product in words of 4 bytes, a multiple of 16. Monotonic in m, n and k.
   size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);
 };
 
 struct GemmLevel {
-  int tile_n;       // a natural multiple for dividing n
+  int tile_n;       // pieces should begin at multiples of this in n
   bool bf16_pairs;  // two bf16 to a word; else each is widened
   GemmTiles f32, bf16, f16;
 

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_MATMUL_DIVISION_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_MATMUL_DIVISION_H_
 
-// How a product is divided among threads, and the workspace that it then needs: a function of the signature and of the
-// instruction set, so that programs that plan for another machine get the same answers.
+// The division of a product among threads, and the workspace that it needs. Both depend only on the signature and the
+// instruction set, so that a compiler that plans for another machine gets the same answers.
 
 #include <cstdint>
 
@@ -26,16 +26,16 @@ struct MatmulSharing {
 };
 
 struct MatmulDivision {
-  MatmulShape shape;     // the product as it is computed
-  bool swapped = false;  // A and B have changed places
-  bool flipped = false;  // and C is contiguous in m
+  MatmulShape shape;     // the product that the kernel computes, after a swap
+  bool swapped = false;  // A and B are exchanged, to compute the transpose of C
+  bool flipped = false;  // GemmOutput::flipped: C is contiguous in m
   bool dot = false;      // GemmShape::dot
   int threads = 1;
   MatmulSharing sharing;
   MatmulGrid grid;
   int64_t piece_m = 0, piece_n = 0;
-  size_t scratch_bytes = 0;  // scratch of each thread
-  size_t shared_bytes = 0;   // scratch of a packed chunk, which threads share
+  size_t scratch_bytes = 0;  // workspace per thread
+  size_t shared_bytes = 0;   // workspace for a packed chunk, shared by all threads
 
   size_t ScratchBytes() const;
 };

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_PREFETCH_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_PREFETCH_H_
 
-// Brings a block that will be packed next from memory while the present one is multiplied. Only for *_isa.cc files.
+// Prefetches the block that will be packed next while the current one is multiplied. Only for *_isa.cc files.
 
 #include <cstdint>
 
@@ -9,8 +9,8 @@ namespace bowline::kernels::BOWLINE_ISA {
 
 class Prefetcher {
  public:
-  // `rows` pieces of `bytes` contiguous bytes, `stride` bytes apart, in about `steps` steps. Rows that are shorter than
-  // half a cache line are left to the processor.
+  // Starts to prefetch `rows` rows of `bytes` contiguous bytes, `stride` bytes apart, spread over about `steps` steps.
+  // Does nothing for rows shorter than half a cache line.
   void Begin(const void* from, int64_t rows, int64_t bytes, int64_t stride, int64_t steps) {
     row_ = static_cast<const char*>(from);
     stride_ = stride;

@@ -30,12 +30,12 @@ struct PagedAttentionArguments {
   void* out;
 };
 
-// Positions [begin, end) for the only row of a sequence and one key head.
+// A unit of work for a sequence with one row: positions [begin, end) of one key head.
 struct PagedPiece {
   const int32_t* table;
   int64_t row, head, begin, end;
-  // Where the sums of the group's query heads go, and behind them their maxima and sums of weights, if the row has
-  // other pieces: see PagedPartial.
+  // If the row has several pieces: the output for the partial sums of the group's query heads, then their maxima and
+  // sums of weights, as PagedPartial lays them out.
   float* partial;
 };
 
@@ -49,7 +49,7 @@ struct PagedTile {
 struct PagedAttentionTable {
   void (*piece)(const PagedAttentionShape& shape, const PagedAttentionArguments& arguments, const PagedPiece& piece,
                 float* scratch);
-  // Writes the row of one key head from its `pieces`, whose partial sums are one after the other from `partial` on.
+  // Joins the partial results of a row and key head, `pieces` consecutive ones at `partial`, to the row's output.
   void (*join)(const PagedAttentionShape& shape, const PagedAttentionArguments& arguments, int64_t row, int64_t head,
                int64_t pieces, const float* partial);
   void (*tile)(const PagedAttentionShape& shape, const PagedAttentionArguments& arguments, const PagedTile& tile,

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_PAGED_DIVISION_H_
 #define BOWLINE_KERNELS_CPU_PAGED_PAGED_DIVISION_H_
 
-// The division of paged_attention into units, and its workspace: functions of the signature, for any instruction set.
-// The functions that *_isa.cc files call are inlined (isa/isa.h).
+// The division of paged_attention into units of work, and its workspace. Both depend only on the signature, not on the
+// instruction set. Functions that *_isa.cc files call are always inlined (isa/isa.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -69,11 +69,11 @@ struct PagedPieceMemory {
 };
 
 struct PagedDivision {
-  int64_t range;           // positions of a piece
-  int64_t most_pieces;     // of a row and a key head
-  int64_t thread_floats;   // workspace of a thread
-  int64_t partial_floats;  // of a piece
-  int64_t partials;        // pieces whose sums have to be kept
+  int64_t range;           // number of positions of a piece
+  int64_t most_pieces;     // maximal number of pieces of a row and key head
+  int64_t thread_floats;   // workspace of a thread, in floats
+  int64_t partial_floats;  // size of the partial result of a piece, in floats
+  int64_t partials;        // maximal number of partial results that are kept at once
 };
 PagedDivision DividePagedAttention(const PagedAttentionShape& shape);
 

@@ -10,9 +10,9 @@
 
 namespace bowline::kernels {
 
-// The meter of the caller of a team, a thread that does other work between regions. Where the caller slept elsewhere in
-// a period, for a message or a file, the meter cannot tell that sleep from time without a processor, so it reports
-// nothing for the period. Used by that thread alone.
+// The processor meter (processor_meter.h) of a team's caller, a thread that does other work between regions. If the
+// caller slept outside of regions in a period, to wait for a message or a file, the meter cannot distinguish that sleep
+// from waiting for a processor, so it reports 0 for the period. Only the caller may use it.
 class CallerMeter {
  public:
   bool Due(int64_t now) const { return meter_.Due(now); }

@@ -15,7 +15,7 @@ inline int64_t Nanoseconds(clockid_t clock) {
 // Nanoseconds of a clock that never goes back.
 inline int64_t Now() { return Nanoseconds(CLOCK_MONOTONIC); }
 
-// The same in steps of some milliseconds, at a fifth of the cost.
+// Like Now(), but in steps of a few milliseconds, at a fifth of the cost.
 inline int64_t CoarseNow() { return Nanoseconds(CLOCK_MONOTONIC_COARSE); }
 
 }  // namespace bowline::kernels

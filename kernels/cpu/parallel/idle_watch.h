@@ -6,24 +6,24 @@
 
 namespace bowline::kernels {
 
-// Sees whether the process could have another processor.
+// Detects whether a processor is idle that the process could use.
 //
-// One thread of the process, which the operating system runs on processors without other work (SCHED_IDLE), wakes
-// every five milliseconds and looks whether it was run in time and undisturbed for a moment. It takes nothing from
-// anybody, which a helper that tried whether it gets a processor would do. It looks only while a team asks.
+// One thread of the process has priority SCHED_IDLE, so the operating system runs it only on idle processors. It wakes
+// every five milliseconds and checks whether it got a processor in time and kept it for a moment. Unlike a helper that
+// tries to run, it takes no time from other programs. It checks only while a team asks.
 class IdleWatch {
  public:
-  // At all looks from `since` to `until`, in ns of Now(), a processor was idle; if since > until, none was.
+  // All checks from `since` to `until`, in ns of Now(), found an idle processor; since > until means that none did.
   struct Idle {
     int64_t since, until;
   };
 
   static constexpr int64_t kBetweenLooks = 5'000'000;
 
-  // The watch of the process, which lives as long as that.
+  // The single watch of the process. It is never destroyed.
   static IdleWatch& OfProcess();
 
-  // The idle time seen up to now. Looks go on for 100 ms after each call. `now` is CoarseNow().
+  // The idle time detected so far. The thread keeps checking for 100 ms after each call. `now` is CoarseNow().
   Idle Ask(int64_t now);
 
  private:

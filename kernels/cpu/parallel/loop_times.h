@@ -6,7 +6,7 @@
 
 namespace bowline::kernels {
 
-// The times that a loop takes a whole team and its caller alone, learned from its runs.
+// Learns from the runs of a loop how long it takes on a whole team and on its caller alone, and picks the faster way.
 //
 // The bytes that one member of a team wrote come to the others from its processor's cache. Where this takes half a
 // microsecond, as on processors that lie far apart, a team takes longer for a short loop than its caller alone does. So
@@ -19,9 +19,9 @@ class LoopTimes {
   static constexpr double kShort = 200'000;  // ns that the caller takes alone
   static constexpr uint32_t kSamples = 2;    // samples of each kRuns runs
   static constexpr uint32_t kRuns = 1000;
-  static constexpr double kClearly = 1.1;  // how much longer a team takes where the caller works alone
+  static constexpr double kClearly = 1.1;  // the caller works alone if a team takes this many times as long
 
-  // Whether the caller should run the loop over `extent` indices alone, rather than a team of `members`.
+  // Whether the caller should run the loop over `extent` indices alone, instead of a team of `members` threads.
   bool RunsAlone(int64_t extent, int members);
 
   void RanAlone(int64_t extent, int64_t nanoseconds) { Learn(of_alone_, extent, nanoseconds); }

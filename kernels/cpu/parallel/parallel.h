@@ -1,11 +1,11 @@
 #ifndef BOWLINE_KERNELS_CPU_PARALLEL_PARALLEL_H_
 #define BOWLINE_KERNELS_CPU_PARALLEL_PARALLEL_H_
 
-// How kernels, hand-written and generated, use several threads.
+// Parallel loops, by which hand-written and generated kernels use several threads.
 //
-// Each thread that runs loops has a team of its own (team.h): itself and threads - 1 helpers, which are started by its
-// first loop, started anew by a loop for more of them, and end with it. So ranks that are threads of one process share
-// nothing. Helpers look for work for 50 microseconds and then sleep.
+// Each thread that runs loops has its own team (team.h): the thread itself and threads - 1 helpers. Its first loop
+// starts the helpers, a loop for more threads starts a larger team, and helpers end with the thread. So ranks that are
+// threads of one process share no helpers. Helpers poll for work for 50 microseconds and then sleep.
 //
 // The caller takes part and depends on no helper: it computes all chunks not yet begun. Where other programs want
 // processors too, loops run on as many threads fewer as have none, and again on all within 100 ms of a processor being
@@ -42,9 +42,9 @@ class ParallelLoop {
   // With this many chunks, a thread that began late, or was interrupted, does less than the others.
   static constexpr int kChunksPerThread = 4;
 
-  // As above, in fewer chunks where one would take less than kChunkNanoseconds by the caller's estimate: handing a
-  // chunk to another thread and waiting for it costs about a microsecond, so tiny work is one chunk, which the caller
-  // runs.
+  // As above, but in fewer chunks if a chunk would take less than kChunkNanoseconds by the caller's estimate of the
+  // time per index. Handing a chunk to another thread and waiting for it costs about a microsecond, so the caller runs
+  // tiny work alone, in one chunk.
   void Run(int64_t extent, double nanoseconds_per_index, Body body) const;
   static constexpr double kChunkNanoseconds = 5000;
 
@@ -59,8 +59,8 @@ class ParallelLoop {
   mutable LoopTimes loop_times_;
 };
 
-// From now on loops of this process run on all threads that they may run on, whatever other programs want and whether a
-// short loop gains by it or not. Benchmarks use this mode as a baseline.
+// From now on every loop of this process runs on all of its threads, even if other programs need the processors or a
+// short loop would be faster on the caller alone. Benchmarks use this mode as a baseline.
 void KeepTeamsWhole();
 
 }  // namespace bowline::kernels

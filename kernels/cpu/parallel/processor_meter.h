@@ -6,21 +6,21 @@
 
 namespace bowline::kernels {
 
-// The time that a thread lacks: the time that it was awake less the processor time that it was given. Reading the
-// latter is a system call, so it is read every few milliseconds. Times are nanoseconds. Nothing here reads a clock.
+// Measures how long a thread waited for a processor: the time that it was not asleep minus its processor time. Reading
+// processor time is a system call, so callers do it every few milliseconds. Times are nanoseconds that callers pass in.
 class ProcessorMeter {
  public:
   static constexpr int64_t kPeriod = 4'000'000;
 
   ProcessorMeter(int64_t now, int64_t given) : since_(now), given_(given) {}
 
-  // Whether the time since the last report, `now` being this one's, is long enough.
+  // Whether at least kPeriod passed from the last report to `now`, so that a new report is due.
   bool Due(int64_t now) const { return now - since_ >= kPeriod; }
 
-  // The thread slept because it had nothing to do.
+  // Records that the thread slept because it had nothing to do.
   void Slept(int64_t nanoseconds) { slept_ += nanoseconds; }
 
-  // The thread has had `given` ns of a processor since it began; how much it lacked since the last report.
+  // Returns the ns that the thread waited for a processor since the last report. `given` is its total processor time.
   int64_t Report(int64_t now, int64_t given) {
     const int64_t taken = std::max<int64_t>(0, now - since_ - slept_ - (given - given_));
     since_ = now;

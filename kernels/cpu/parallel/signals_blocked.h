@@ -7,7 +7,7 @@
 
 namespace bowline::kernels {
 
-// Threads that are started meanwhile get no signals: these are for threads that the program knows of.
+// Blocks all signals of the calling thread during its lifetime, so that threads started meanwhile receive no signals.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_PARALLEL_TEAM_H_
 #define BOWLINE_KERNELS_CPU_PARALLEL_TEAM_H_
 
-// A thread, the caller, and the helpers that it shares regions of work with.
+// A team of threads: the caller and the helpers with which it shares the work of parallel regions.
 //
 // A region is divided into chunks before it begins. Each member of the team takes chunks from the front of its share, a
 // contiguous range, and then free chunks from the back of other shares. So a helper that sleeps, or has no processor,
@@ -24,7 +24,7 @@
 
 namespace bowline::kernels {
 
-// [0, extent) in parts whose sizes differ by at most one.
+// The division of [0, extent) into contiguous parts whose sizes differ by at most one.
 struct Division {
   int64_t extent;
   int parts;
@@ -53,16 +53,16 @@ class Team {
 
   struct Times {
     int64_t elapsed;  // ns that a region took
-    // ns, added up over members, for which they did not have the processor that they wanted, as far as they reported it
-    // since the last region did.
+    // ns that members waited for a processor, summed over all members that reported since the last region
+    // ended.
     int64_t taken;
   };
 
-  // Calls body(member, begin, end) once for each chunk, on `members` threads, of which the caller is number 0. Not
-  // from two threads at a time, nor from inside a body. 1 <= members <= size(), 1 <= chunks.parts <= kMostChunks.
+  // Calls body(member, begin, end) once for each chunk, on `members` threads; the caller is member 0. Must not be
+  // called by two threads at once or from inside a body. 1 <= members <= size(), 1 <= chunks.parts <= kMostChunks.
   Times Run(int members, const Division& chunks, Body body) noexcept;
 
-  // Whether the calling thread is inside a body that a team runs, its own or one that it helps.
+  // Whether the calling thread is running a body of a region, as caller or as helper of any team.
   static bool InRegion();
 
  private:
@@ -71,10 +71,10 @@ class Team {
   struct Region {
     Division chunks;
     Body body;
-    uint32_t float_settings;  // the caller's, which helpers take over, so that bits do not depend on the thread
+    uint32_t float_settings;  // of the caller; helpers adopt them, so that results do not depend on the thread
   };
 
-  // Chunks [first, end) of a round, which no member took.
+  // The chunks [first, end) of a round that no member has taken yet.
   struct Share {
     uint32_t round;
     uint16_t first, end;
@@ -93,11 +93,11 @@ class Team {
 
   void Help(int member);
   static void GiveShare(Member& member, const Share& share);
-  // Waits until the member's share is of another round than `last`, and returns that.
+  // Waits until the member's share belongs to another round than `last`, and returns that round.
   static uint32_t WaitForRound(Member& member, uint32_t last, ProcessorMeter& meter);
-  // A chunk of a member's share, the first or the last; -1 if there is none of this round.
+  // Takes the first or the last chunk of a member's share and returns it; -1 if the share has none of this round.
   static int TakeChunk(Member& from, uint32_t round, bool first);
-  // Takes and runs chunks until all are taken; how many these were.
+  // Takes and runs chunks until all are taken; returns the number that this member ran.
   uint32_t RunChunks(int member, uint32_t round);
   void WaitForHelpers();
 
@@ -109,9 +109,9 @@ class Team {
   CallerMeter meter_;
   // Written by the caller when no chunk is taken, read by members that have taken one.
   alignas(kCacheLine) std::optional<Region> region_;
-  // Chunks of the present round. Helpers that have run some and find no more count them off.
+  // The number of unfinished chunks of the current round. A helper subtracts its chunks once it finds no more.
   alignas(kCacheLine) std::atomic<uint32_t> unfinished_{0};
-  // Reports of members, one each few milliseconds, since the caller took them last.
+  // The sum of the members' reports since the caller last read it; each member reports every few milliseconds.
   std::atomic<int64_t> taken_{0};
 };
 

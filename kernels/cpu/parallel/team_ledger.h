@@ -6,8 +6,8 @@
 
 namespace bowline::kernels {
 
-// Keeps account of the processor time that the members of a team wanted and were not given, and says how many members
-// should run regions.
+// Decides how many members of a team run a region, from the time that members waited for a processor and from idle
+// processors that were seen.
 //
 // A thread that is taken off its processor in the middle of a chunk makes its team wait for milliseconds. That happens
 // again and again when there are more runnable threads than processors. So a team gives up as many members as lack a
@@ -33,12 +33,12 @@ class TeamLedger {
   int members() const { return members_; }
   bool whole() const { return members_ == size_; }
 
-  // The team ran a region in `elapsed` ns. Since the last call members reported that for `taken` ns, added up, they
-  // were not given the processor that they wanted.
+  // Records that the team ran a region in `elapsed` ns. `taken` is the sum of the ns that members, by their reports
+  // since the last call, waited for a processor.
   void Ran(int64_t elapsed, int64_t taken);
 
-  // At all looks from `since` to `until`, times of one clock, a processor was idle. If since > until, none was at the
-  // last look.
+  // Records that all checks from `since` to `until`, times of one clock, found an idle processor. since > until means
+  // that the last check found none.
   void SeeIdle(int64_t since, int64_t until);
 
  private:

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_PRODUCTS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_PRODUCTS_H_
 
-// Multiplies rows of x, rounded to integers, few at a time, by blocks, with AVX2 or better. quantized.h states the
-// effects on results.
+// Integer products of at most kFewRows rows of x, rounded to integers, with quantized weights, for AVX2 or better.
+// quantized.h states the effect on results.
 
 #include <cstdint>
 
@@ -12,9 +12,9 @@
 
 namespace bowline::kernels {
 
-// x is kept as a record for each group of a row: its integers of 16 bits, in the order that decoding weights gives;
-// four sums of what each lane of a vector multiplies; its scale; what it adds up to. Records of a group of all rows lie
-// side by side.
+// The layout of a record, the form of one group of a row of x. It holds the group's integers of 16 bits, in the order
+// in which weights are decoded; four partial sums, one per lane of a vector; the group's scale; the sum of the group.
+// The records of the same group of all rows are adjacent.
 template <typename Format>
 struct IntegerRecord {
   static constexpr int kElements = kRunElements * Format::kRunsOfGroup, kSums = 2 * kElements, kScale = kSums + 16,
@@ -22,10 +22,10 @@ struct IntegerRecord {
 };
 
 struct IntegerTable {
-  // Rounds rows [begin, end) of x, f32, to records. Those that have to be multiplied in f32 are not `rounded`.
+  // Rounds rows [begin, end) of x, f32, to records. Sets rounded[row] to 0 for rows that must be multiplied in f32.
   void (*round)(const QuantizedMatmulShape& shape, const float* x, int64_t begin, int64_t end, uint8_t* records,
                 uint8_t* rounded);
-  // Columns [begin, end) of out, all rows, which are no more than kFewRows.
+  // Computes columns [begin, end) of all rows of `out`, at most kFewRows.
   void (*few)(const QuantizedMatmulShape& shape, const uint8_t* records, const uint8_t* weights, int64_t begin,
               int64_t end, void* out);
 };

@@ -1,10 +1,10 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_H_
 
-// How products with matrices of blocks are computed. Weights are decoded as types/block_formats.h says.
+// Products of x with quantized weights, which are stored in blocks (types/block_formats.h).
 //
-// Bits of a result depend on its row of x, its row of weights, the instruction set, and whether there are few rows of x
-// (kFewRows), some (kSomeRows) or more; not on how many there are, nor on threads.
+// The bits of a result depend on its row of x, its row of weights, the instruction set, and on the range of the number
+// of rows of x: up to kFewRows, up to kSomeRows, or more. Neither the exact number nor the threads matter.
 //
 // With AMX more than some rows of f32 are split (split_tiles.h): an element of x, and one of the decoded weights, is
 // the sum of two numbers of bf16 and a rest that is left out, x1 + x2 and w1 + w2, and x1 w1 + x1 w2 + x2 w1 is summed
@@ -56,9 +56,9 @@ namespace bowline::kernels {
 struct QuantizedTable {
   // Decodes `blocks` consecutive blocks to `to`, f32 or bf16.
   void (*decode)(ElementType format, const uint8_t* bytes, int64_t blocks, ElementType to, void* out);
-  // out[count] of bf16.
+  // Widens `count` values of bf16 to f32.
   void (*widen)(const uint16_t* values, int64_t count, float* out);
-  // Columns [begin, end) of out, all rows, which are no more than kFewRows; x in f32.
+  // Computes columns [begin, end) of all rows of `out`, at most kFewRows; x is f32.
   void (*few)(const QuantizedMatmulShape& shape, const float* x, const uint8_t* weights, int64_t begin, int64_t end,
               void* out);
 };

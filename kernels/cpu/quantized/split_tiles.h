@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_SPLIT_TILES_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_SPLIT_TILES_H_
 
-// Multiplies many rows of x by blocks with AMX's tiles. Elements of x and decoded weights are split into two numbers of
-// bf16; three of their products are added up. quantized.h states the effects on results.
+// Products of many rows of x with quantized weights in AMX tiles. Each element of x and each decoded weight is split
+// into two numbers of bf16, and three of their four products are summed. quantized.h states the effect on results.
 
 #include <cstdint>
 

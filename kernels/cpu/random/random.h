@@ -13,7 +13,7 @@
 
 namespace bowline::kernels {
 
-// Elements [first, first + count) of the tensor whose Philox key is {key0, key1}.
+// Writes elements [first, first + count) of the tensor whose Philox key is {key0, key1} to `out`.
 using RandomFill = void (*)(uint32_t key0, uint32_t key1, const RandomScaling& scaling, uint64_t first, int64_t count,
                             float* out);
 struct RandomTable {

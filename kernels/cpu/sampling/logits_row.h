@@ -9,33 +9,33 @@
 
 namespace bowline::kernels {
 
-// The tokens among which one is picked, by the order of falling logits, where equal ones are in the order of indices:
-// of the first `top_k`, or of all if that is 0, the fewest first ones whose probabilities, softmax(logits /
-// temperature) among these, reach `top_p` together (Holtzman et al., 2020).
+// Limits on the tokens among which one is drawn. Tokens are sorted by falling logit, then by rising index. The first
+// `top_k` remain, or all if it is 0. Of these, the shortest prefix remains whose probabilities, softmax(logits /
+// temperature) over the first `top_k`, sum to `top_p` or more (Holtzman et al., 2020).
 struct TokenLimits {
   int64_t top_k = 0;
   double top_p = 1;  // up to 1; 0 leaves one token
 };
 
-// Logits of this or less belong to no token: padding has them.
+// A logit of at most this value belongs to no token; padding of the vocabulary has such logits.
 inline constexpr float kAbsentLogit = -1e30F;
 
 // Bytes of workspace for a row of `count` logits; a multiple of 64.
 size_t LogitsWorkspaceBytes(int64_t count);
 
-// One row of logits, of which tokens are picked: the definition for all code doing so on a processor, kernel or not.
-// All is computed in f64, and a pure function of its arguments: the random number is that of `draw` under the seed
+// Picks tokens from one row of logits. All code that samples on the CPU, in kernels or outside, uses this class. It
+// computes in f64. Results are pure functions of the arguments: `seed` and `draw` determine the random number
 // (SamplingUniform in kernels/registry/philox.h), so that draws may be repeated, skipped or reordered.
 class LogitsRow {
  public:
   // At least one logit, and at most 2^31 - 1. `workspace` is aligned to 8 bytes and outlives this, as logits do.
   LogitsRow(absl::Span<const float> logits, void* workspace);
 
-  // Whether all logits are finite; nothing else may be asked of others.
+  // Whether all logits are finite. If not, no other method may be called.
   bool is_finite() const { return extent_.finite; }
 
-  // The largest logit, the first of equals, where the temperature is 0; otherwise index i with the probability
-  // softmax(logits / temperature)[i] among those that limits leave.
+  // With temperature 0, the first index of the largest logit. Otherwise draws an index among those that `limits` leave,
+  // with probabilities proportional to softmax(logits / temperature).
   int64_t Sample(double temperature, const TokenLimits& limits, uint64_t seed, uint64_t draw);
 
   // log(softmax(logits)[token]).
@@ -45,8 +45,8 @@ class LogitsRow {
     float logit;
     int32_t token;
   };
-  // The `count` largest of tokens, falling, or all if there are fewer; equal ones are in the order of indices. Valid
-  // until the next call.
+  // The `count` tokens with the largest logits, or all if there are fewer, sorted by falling logit, then by rising
+  // index. The span is valid until the next call.
   absl::Span<const Candidate> MostLikely(int64_t count);
 
  private:

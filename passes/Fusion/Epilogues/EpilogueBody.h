@@ -14,10 +14,10 @@
 
 namespace bowline {
 
-/// Builds at `builder` the function `name` of the operations that `fusion`, made by EpilogueFusion, does after its
-/// contraction: (product [M, N] in f32, the fusion's inputs after the contraction's operands) to the fusion's outputs.
-/// Dimensions that stand for rows of the product are one, and so are those that stand for columns: everything is [M,
-/// N], or [M], [N] or one value that the function repeats.
+/// Builds at `builder` the function `name` that computes the epilogue of `fusion`, which EpilogueFusion made. Its
+/// arguments are the product [M, N] in f32 and the fusion's inputs other than the contraction's operands; its results
+/// are the fusion's outputs. All dimensions of the product's rows are collapsed to M, those of its columns to N: each
+/// tensor is [M, N], or it is [M], [N] or a scalar that the function broadcasts.
 mlir::func::FuncOp buildEpilogueBody(mlir::OpBuilder &builder, llvm::StringRef name, graph::FusionOp fusion);
 
 } // namespace bowline

@@ -15,25 +15,25 @@
 
 namespace bowline {
 
-/// A group of elementwise operations that can be computed on tiles of a contraction's result while these are in the
-/// cache. The contraction is one matrix product, and everything in the group has the shape of its result: [M, N] with
-/// several dimensions standing for each, or is repeated along the rows, the columns or both.
+/// A group of elementwise operations that can become the epilogue of a contraction, computed on tiles of its result
+/// while these are in the cache. The contraction is one matrix product. Each value of the group has the shape of the
+/// product, [M, N], where M and N may each be several dimensions; or it is broadcast along rows, columns or both.
 class EpilogueFusion {
 public:
-  /// The contraction that `group` can be the epilogue of: the last one if there are several. None where the group does
-  /// anything else than elementwise work of that shape, or where the contraction's result is needed before the group.
+  /// Matches `group` as the epilogue of a contraction that it reads, the last one if it reads several. None if the
+  /// group has other work than elementwise work of that shape, or if an operation before the group uses the product.
   static std::optional<EpilogueFusion> match(graph::FusionOp group);
 
-  /// Moves out of `group`, which does more than elementwise work, an operation that could be an epilogue and whose
-  /// result is stored anyway: a residual addition in front of a norm. Returns its own group; null if there is none.
+  /// Moves an operation that could be an epilogue and whose result is stored anyway, such as a residual addition before
+  /// a norm, out of `group`, which does more than elementwise work. Returns the operation's new group, or null.
   static graph::FusionOp peel(graph::FusionOp group);
 
   /// Replaces group and contraction by one group whose first operation is the contraction.
   graph::FusionOp fuse();
 
-  /// Traffic that the epilogue does without, in bytes.
+  /// The memory traffic that the fusion saves, in bytes.
   int64_t savedBytes() const;
-  /// How many operations the group had.
+  /// The number of operations in the group.
   int64_t operationCount() const;
 
 private:

@@ -16,21 +16,21 @@
 
 namespace bowline {
 
-/// A group of elementwise operations on a product that nothing else reads, all of which a library computes with it: a
-/// bias, GELU in its form with tanh, both, with the operand of GELU as a second result, or the gradient of GELU.
+/// A group of elementwise operations that a library can compute together with a product that only the group reads. The
+/// group is a bias, tanh-GELU, both of these with GELU's operand as an optional second result, or GELU's gradient.
 class LibraryEpilogue {
 public:
-  /// None where the group is no such epilogue, or the target does not compute it with this product. Without
-  /// `keepsInput` GELU has no second result.
+  /// Returns none if the group is no such epilogue, or if the target's library lacks it for this product. `keepsInput`
+  /// allows the operand of GELU as a second result.
   static std::optional<LibraryEpilogue> match(graph::FusionOp group, const ModuleTarget &target, bool keepsInput);
 
-  /// Replaces group and product by one group with the epilogue, and a bias of another type than the product by one in
-  /// its type, which a group of its own rounds. The sum of product and bias is rounded once, and not in between.
+  /// Replaces group and product by one group with the epilogue. Converts a bias of another type to the product's type,
+  /// in a new group. The product is not rounded before the bias is added.
   graph::FusionOp fuse();
 
   /// The name of the epilogue in kernels/registry/product_epilogue.h.
   llvm::StringRef name() const { return epilogue; }
-  /// Traffic that the product does without, in bytes.
+  /// The memory traffic that the epilogue saves, in bytes.
   int64_t savedBytes() const;
 
 private:

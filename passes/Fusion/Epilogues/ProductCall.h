@@ -15,13 +15,13 @@
 
 namespace bowline {
 
-/// A call of a registered kernel that computes a product and the epilogue of a library.
+/// A call of a registered kernel that computes a product together with a library's epilogue.
 struct ProductCall {
   llvm::StringRef kernel;
   mlir::DictionaryAttr config;
   llvm::SmallVector<plan::ArgumentAttr> arguments; ///< without workspace
 
-  /// Whether the device has the epilogue, for products of these types and sizes.
+  /// Whether the target's library has this epilogue for products of these types and sizes.
   bool isComputedBy(const ModuleTarget &target) const;
 };
 

@@ -16,8 +16,8 @@
 
 namespace bowline {
 
-/// The sum of an operand of a contraction over the dimensions that it contracts: the gradient of a bias beside that of
-/// the weights, which a library computes while it reads the operand.
+/// The sum of a contraction's operand over the contracted dimensions, such as the gradient of a bias next to the
+/// gradient of its weights. A library can compute the sum while its product reads the operand.
 class ProductSum {
 public:
   /// None where no contraction fits, or the target does not compute the sum with it.

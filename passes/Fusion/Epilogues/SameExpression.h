@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-/// Compares values by the operations without regions that compute them, in any blocks, where the operands of
-/// commutative operations may be in another order. Block arguments are the same where that is assumed. Linear in the
-/// pairs of values that are compared.
+/// Tests whether two values, of any blocks, are computed by equal trees of operations without regions. Operands of a
+/// commutative operation may differ in order. Block arguments are equal only if `assume` said so. Takes time linear in
+/// the number of pairs of values that it compares.
 class SameExpression {
 public:
   void assume(mlir::Value left, mlir::Value right) { known[{left, right}] = true; }

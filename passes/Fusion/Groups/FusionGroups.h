@@ -18,8 +18,8 @@
 
 namespace bowline {
 
-/// Partitions the operations of a block that become generated code into groups. A group can be computed at the place of
-/// its last operation: nothing outside of it that stands earlier uses its results.
+/// Partitions the operations of a block that become generated code into groups. A group can be computed at the position
+/// of its last operation, because no operation outside of the group before that position uses its results.
 class FusionGroups {
 public:
   /// One operation per group unless `merge`.
@@ -38,8 +38,8 @@ public:
   /// Whether an operation becomes generated code.
   static bool isFusible(mlir::Operation *op);
 
-  /// Whether an operation is repeated in each group that reads its result, rather than stored, or is absorbed into the
-  /// way in which its reader reads.
+  /// Whether an operation belongs to no single group: each group that reads its result recomputes it (Repeated), or
+  /// its only reader absorbs it into its loads (Absorbed).
   static bool isRepeated(mlir::Operation *op);
 
 private:

@@ -20,8 +20,8 @@ inline constexpr llvm::StringLiteral kUnfusedBytesAttr = "plan.unfused_bytes";
 /// The bytes of a tensor of static shape; elements of less than a byte take one.
 int64_t bytesOfTensor(mlir::Value value);
 
-/// Bytes of the operands and results of `op` as a kernel of its own: those of a repeated value are read once, where it
-/// comes from. Zero for operations without a kernel: reads and writes of variables, reshapes, constants, broadcasts.
+/// The bytes that `op` would read and write as a separate kernel. A broadcast operand counts with the size of its
+/// source. Zero for operations without a kernel: reads and writes of variables, reshapes, constants, broadcasts.
 int64_t trafficOf(mlir::Operation *op);
 
 /// The sum over all operations of `block`.

@@ -17,32 +17,32 @@
 
 namespace bowline {
 
-/// `softmax_cross_entropy(hidden x weight, labels)`, and where the program has them, the gradient with respect to the
-/// logits and every product of it. Logits are the largest tensor of a language model: nothing but these operations
-/// needs them, and these can be done for some positions after the others. Operations that hide classes of padding
-/// before the loss are part of the pattern. Where ranks divide the classes, so are the operations that combine a number
-/// per position between the loss and its gradient.
+/// The pattern `softmax_cross_entropy(hidden x weight, labels)`, in training with the gradient of the logits and all
+/// products that read it. Logits are the largest tensor of a language model, but only this pattern uses them, so it can
+/// run on one tile of positions after another. The pattern includes operations that mask padded classes before the
+/// loss. If ranks shard the classes, it includes the operations between the loss and its gradient that combine
+/// statistics per position over ranks.
 class LossTiling {
 public:
-  /// The pattern around `loss`; none where something else reads the logits or their gradient, or where a value that
-  /// the gradient needs is computed after the loss.
+  /// The pattern around `loss`; none if an operation outside of the pattern reads the logits or their gradient, or if a
+  /// value that the gradient needs is computed after the loss.
   static std::optional<LossTiling> match(graph::SoftmaxCrossEntropyOp loss);
 
   int64_t positions() const { return positionCount; }
   /// Bytes of the logits of one position.
   int64_t bytesPerPosition() const;
 
-  /// Whether ranks combine something between the loss and its gradient: then so they do for each tile.
+  /// Whether ranks combine statistics between the loss and its gradient. If so, they communicate once per tile.
   bool communicates() const { return !statistics.empty(); }
 
-  /// Rewrites the pattern into `tiles` copies of itself on equal parts of the positions, the last one possibly smaller,
-  /// one after another. The gradient of the weights is their sum in f32, in order. The matched operations are erased.
+  /// Replaces the pattern by `tiles` copies, one after another, each on an equal part of the positions; the last part
+  /// may be smaller. The gradient of the weights is the sum of the tiles' gradients, in f32 and in order.
   void tile(int64_t tiles);
 
 private:
   struct Product {
     graph::DotGeneralOp op;
-    /// Has a row for every position; otherwise it is summed over the positions.
+    /// Whether the product has a row per position; otherwise it sums over the positions.
     bool perPosition;
   };
 
@@ -58,12 +58,12 @@ private:
   void moveConstants(mlir::Operation *reader);
 
   graph::DotGeneralOp logits;
-  /// Operations that make the loss's operand of the logits, each class in the same way at all positions; users first.
+  /// Operations between the logits and the loss that treat a class equally at all positions; users first.
   llvm::SetVector<mlir::Operation *> masks;
   graph::SoftmaxCrossEntropyOp loss;
   graph::SoftmaxCrossEntropyGradOp gradient;
   llvm::SmallVector<Product> products;
-  /// Operations that make the gradient's logsumexp of the loss's results, in order.
+  /// Operations that compute the gradient's logsumexp from the results of the loss, in order.
   llvm::SmallVector<mlir::Operation *> statistics;
   int64_t positionCount = 1;
 };

@@ -14,16 +14,16 @@
 
 namespace bowline {
 
-/// One result of a group with a contraction, as a group of its own that is in no block: elementwise work on other
-/// results of the group and on its operands. It gives the same values, bit for bit: it does the same operations on
-/// stored values.
+/// A group, in no block, that recomputes one result of another group without that group's contraction: elementwise
+/// work on the other group's stored results and operands. It does the same operations on the same values, so its
+/// result is equal bit for bit.
 struct DetachedEpilogue {
-  unsigned result; ///< result number of the group with the contraction
+  unsigned result; ///< the recomputed result's number in the group with the contraction
   mlir::OwningOpRef<graph::FusionOp> group;
 };
 
-/// All results of `group` that can be had so, in the order in which the group computes them; none where it has no
-/// contraction. silu(gate) * up, for one, where up is the product and stored too.
+/// All results of `group` that can be recomputed so, in the order in which the group computes them; empty if it has no
+/// contraction. An example is silu(gate) * up, where `up` is the product and is stored too.
 std::vector<DetachedEpilogue> detachEpilogue(graph::FusionOp group);
 
 } // namespace bowline

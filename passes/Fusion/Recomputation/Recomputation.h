@@ -22,67 +22,67 @@
 
 namespace bowline {
 
-/// A block whose order is the order of execution, with a forward part, which computes a loss, and a backward part: all
-/// other operations, which may begin before the forward part ends. A forward value that the backward part uses is
-/// either kept or computed again from kept values, by a clone of its operation right before its first backward use.
-/// Clones run the same kernels on the same values, so that results are the same bit for bit.
+/// Chooses the forward values of a block that the backward part recomputes. The block's order is the execution order.
+/// Its forward part computes a loss; all other operations are its backward part, which may begin before the forward
+/// part ends. A forward value that the backward part uses is kept, or a clone of its operation recomputes it from kept
+/// values right before its first backward use. Clones run the same kernels on the same values: equal bit for bit.
 ///
-/// Collectives are cloned too, except those that exchange tokens or cross stages of a pipeline. Of parameters that are
-/// gathered before they are used (ZeRO 3), the gather of the backward part moves in front of the first clone that needs
-/// them, and both share it; a parameter that only the forward part gathers is gathered once more for the clones.
+/// Collectives are cloned too, except those that exchange tokens or cross pipeline stages. If the backward part gathers
+/// a parameter itself (ZeRO 3), this gather moves before the first clone that needs it, and both share the result; a
+/// parameter that only the forward part gathers is gathered once more for the clones.
 ///
-/// A result of a group that works on a contraction's result is computed again without the contraction where it needs
-/// only stored values (DetachedEpilogue.h).
+/// If a result of an epilogue depends only on stored values, its clone leaves out the contraction
+/// (DetachedEpilogue.h).
 ///
-/// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
+/// A reshape counts as the value that it reshapes. Variables, arguments and constants count no memory here.
 class Recomputation {
 public:
-  /// `handedOn`: variables that something takes from the block as soon as they are written.
+  /// `handedOn`: variables that are consumed outside of the block as soon as the block writes them.
   Recomputation(mlir::Block &block, const llvm::DenseSet<mlir::Operation *> &forward,
                 const llvm::DenseSet<llvm::StringRef> &handedOn = {});
 
-  /// The kept values, and the costs that follow. Bytes count values only: neither scratch nor computing in place.
+  /// The kept values, and the resulting costs. Byte counts ignore scratch buffers and in-place reuse.
   struct Choice {
-    std::vector<bool> kept;    // by value
-    int64_t peakBytes = 0;     // the most bytes of values alive at one time
-    double flops = 0;          // operations of all clones
-    double cost = 0;           // operations, and those that fit into the time of cloned collectives
-    int64_t operations = 0;    // number of operations that are cloned
-    int64_t collectives = 0;   // of these
-    int64_t droppedBytes = 0;  // of values kept without recomputation
-    int64_t freeableBytes = 0; // of kept values alive at the peak that could be computed again
+    std::vector<bool> kept;    // by index in `values`
+    int64_t peakBytes = 0;     // peak of the bytes of live values
+    double flops = 0;          // floating-point operations of all clones
+    double cost = 0;           // flops, plus the time of cloned collectives in flops
+    int64_t operations = 0;    // number of cloned operations
+    int64_t collectives = 0;   // number of cloned collectives among them
+    int64_t droppedBytes = 0;  // bytes of values that are recomputed instead of kept
+    int64_t freeableBytes = 0; // bytes of kept values alive at the peak that could be recomputed
   };
 
-  /// Everything that the backward part uses is kept.
+  /// Keeps everything that the backward part uses.
   Choice keepAll() const;
 
   /// Keeps the shards of values that the forward part gathers and the backward part uses, and gathers them again
   /// (Korthikanti et al., 2022, section 4.2.2).
   Choice keepShards() const;
 
-  /// Computes again the large results that code generated for elementwise and row operations computes from values that
-  /// are kept anyway, and gathers again as `keepShards`.
+  /// Recomputes large results of generated kernels, elementwise or by rows, whose operands are kept anyway, and gathers
+  /// again as `keepShards` does.
   Choice selective() const;
 
-  /// Keeps only the values alive at some points of the forward part: those where little is alive, as
-  /// between the layers of a network. The distance of the points is the one with the lowest peak.
-  /// After the last point all is kept that `selective` keeps, unless the kept values exist in several
-  /// copies, for as many microbatches in flight: then the lowest sum of the peak and the other copies
-  /// decides.
+  /// Keeps only the values alive at some points of the forward part where few bytes are alive, as
+  /// between the layers of a network. The distance between points is the one with the lowest peak.
+  /// After the last point it keeps everything that `selective` keeps. With several `copies` of the
+  /// kept values, one per microbatch in flight, the lowest sum of the peak and the other copies
+  /// decides instead.
   Choice full(int64_t copies = 1) const;
 
-  /// Choices from none to as much as helps. Each computes more operations again than the one before, those first that
-  /// free the most bytes at the peak for an operation of arithmetic (greedy).
+  /// A list of choices from no recomputation up to as much as lowers the peak. Each recomputes more operations than the
+  /// one before; greedily, the next is the one that frees the most bytes at the peak per floating-point operation.
   std::vector<Choice> increasing() const;
 
-  /// The choice of the lowest cost, among all of the above, whose peak is at most `bytes`, with several copies of the
-  /// kept values; the one that needs the least if there is none.
+  /// The cheapest of all choices above that needs at most `bytes`, counting `copies` of the kept values; if none fits,
+  /// the one that needs the fewest bytes.
   Choice atMost(int64_t bytes, int64_t copies = 1) const;
 
   /// Clones operations as `choice` says.
   void apply(const Choice &choice);
 
-  /// Operations of arithmetic of the block as it was.
+  /// Floating-point operations of the original block.
   double totalFlops() const { return blockFlops; }
 
 private:

@@ -19,12 +19,12 @@
 
 namespace bowline {
 
-/// Recomputation for a stage whose forward and backward pass are functions. The backward pass is one, or two where a
-/// schedule divides it: the gradients of inputs, and those of weights. A value that one function makes and a later one
-/// uses goes through a stash, which has as many slots as microbatches are between both. All of these stashes are made
-/// anew for the values that the choice keeps; those that the first half of a backward pass computes again, the second
-/// half gets from it. A function reads again, instead, the variables that an earlier one read, such as parameters and
-/// messages of other stages, and has arguments of the same names.
+/// Recomputation for a pipeline stage whose forward and backward pass are separate functions. The backward pass is one
+/// function, or two if the schedule divides it: gradients of inputs, then gradients of weights. A value that one
+/// function computes and a later one uses goes through a stash, with one slot per microbatch between the two. This
+/// class creates new stashes for the values that a choice keeps. The second half of a backward pass gets recomputed
+/// values from the first. Values of variables, such as parameters and messages of other stages, and of arguments need
+/// no stash: each function reads the variables itself and has arguments of the same names.
 class StageRecomputation {
 public:
   /// The timeline of \p entry runs the functions; \p symbols is that of their module. Every stash that \p forward
@@ -39,7 +39,7 @@ public:
     double totalFlops = 0; // of all functions, before recomputation
     Recomputation::Choice none, chosen;
   };
-  /// Returns nothing where nothing is kept.
+  /// Returns none, without a change, if the backward pass uses no forward value.
   std::optional<Result> run(Choose choose);
 
 private:

@@ -20,7 +20,7 @@ namespace bowline {
 /// Declares the kernels that a module calls, each distinct one once.
 class KernelDeclarations {
 public:
-  /// Library scratch is sized for launches by `threads` threads.
+  /// The workspace of registered kernels is sized for launches with `threads` threads.
   KernelDeclarations(mlir::ModuleOp module, ModuleTarget target, int64_t threads);
 
   /// The kernel of the registry that computes `model`, specialised on `config` (integers, integer lists, floats,

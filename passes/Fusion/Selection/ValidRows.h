@@ -13,28 +13,28 @@
 
 namespace bowline {
 
-/// The inputs of which a row of the results needs the same row alone, where every result has such rows and code can
-/// leave some of them out. None where a result needs other rows, or has one element per row.
+/// The inputs that the fusion reads row by row: row r of the results depends only on row r of these. None unless every
+/// result has such rows and generated code can skip some of them; none also if a row has a single element.
 std::optional<llvm::SmallVector<int64_t>> findRowInputs(graph::FusionOp fusion);
 
-/// The count behind which no user of the operation's results reads rows; null where there is none, or it is not there
-/// yet where the operation stands. Users are those that know a count: kernels for which the registry has one, and
-/// fusions that leave rows out already.
+/// The count from which on no user reads rows of the operation's results. All users must be kernels whose registry
+/// entry has a count, or fusions that already skip rows. Null if they have no common count, or if the count is not
+/// computed before the operation.
 mlir::Value findRowCount(mlir::Operation *op);
 
-/// Whether the operand is the count behind which the operation of its use leaves rows out.
+/// Whether the operand is the count from which on its user skips rows.
 bool isRowCount(mlir::OpOperand &use);
 
-/// Makes the fusion leave out the rows behind `count`, and ask for no rows of `rowInputs` behind it.
+/// Makes the fusion skip rows from `count` on, in its results and in its inputs `rowInputs`.
 void leaveRowsOut(graph::FusionOp fusion, mlir::Value count, llvm::ArrayRef<int64_t> rowInputs);
 
-/// The count behind which the kernel of the operation may leave rows out, in its form that does so, without a
-/// change of results: no operation reads rows of the result, or the added rows are zeros there. Null where there is
-/// none.
+/// The count from which on the operation's kernel may skip rows without changing what other operations read, because
+/// no operation reads these rows of the result, or because the rows that it adds up are zeros. Null if there is no such
+/// count.
 mlir::Value findKernelRowCount(graph::KernelModel op);
 
-/// Puts a fusion that leaves out the rows behind `count` in the place of the operation. The registry has that form of
-/// the kernel.
+/// Replaces the operation by a fusion that skips rows from `count` on. The registry must have a form of the kernel with
+/// a count.
 void leaveRowsOut(graph::KernelModel op, mlir::Value count);
 
 } // namespace bowline

@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// A count behind which all rows of `value` are zeros; null where none is known. Kernels of which the registry says so
-/// write them, graph.valid_rows does, and elementwise operations on zeros alone may.
+/// A count from which on all rows of `value` are known to be zero; null if there is none. Such values come from kernels
+/// that the registry marks so, from graph.valid_rows, and from elementwise operations on rows of zeros.
 mlir::Value findZeroRowCount(mlir::Value value);
 
 } // namespace bowline

@@ -16,25 +16,25 @@
 
 namespace bowline {
 
-/// Replaces collectives of a block by `dist.bucket`: all-reduces, all-gathers and reduce-scatters along dimension 0 of
-/// one kind and reduction, over the same axes, of one element type and with the same further attributes. They join in
-/// program order, so that gradients are together that become ready one after another. A bucket ends before a collective
-/// that depends on a member, or with which its tensors (before they are scattered, after they are gathered) would have
-/// more than the given bytes, or a sixteenth of all that could join it if that is less and at least kLeastBytes: a
-/// bucket is exchanged while the next one is computed, so that there have to be several. Collectives along the axis of
-/// the stages stay as they are, as they have to fit the order of the other stages' programs. A bucket stands where its
-/// last member stood; operations that depend on earlier members move behind it.
+/// Joins collectives of a block into `dist.bucket`. Members are all-reduces, or all-gathers or reduce-scatters along
+/// dimension 0, with equal kind, reduction, axes, element type and other attributes. They join in program order, so
+/// that the gradients of a bucket become ready one after another. A bucket ends before a collective that depends on a
+/// member, and before one with which its whole tensors would exceed the limit: the given bytes, or the larger of
+/// kLeastBytes and a sixteenth of all candidates if that is less. So there are several buckets, and one is exchanged
+/// while the next is computed. Collectives along the stages' axis never join, because other stages must issue them in
+/// the same order. A bucket takes the place of its last member; operations that depend on earlier members move behind
+/// it.
 ///
-/// A bucket of gathers of parameters (`dist.prefetch`) stands where its first member stood, and the operands of the
-/// others are computed in front of it. If the users of the first one moved behind the last one instead, the gathers of
-/// other buckets, with the parameters of all layers between these, would be alive at one time.
+/// A bucket of parameter gathers (`dist.prefetch`) takes the place of its first member instead, and the operands of the
+/// other members move in front of it. At the place of the last member, the users of the first member would move behind
+/// it, and the gathered parameters of all layers in between would be alive at once.
 class CollectiveBuckets {
 public:
   explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
-  /// Whether two may be in one bucket, however few bytes one may have.
+  /// Forms the buckets of a block. Returns whether it has two collectives that may join, regardless of the byte limit.
   bool run(mlir::Block &block);
 
-  /// The bytes beside whose transfer latency costs little.
+  /// The size from which on the transfer time of a collective outweighs its latency.
   static constexpr int64_t kLeastBytes = 1 << 20;
 
 private:

@@ -15,25 +15,25 @@
 
 namespace bowline {
 
-/// Divides pairs of a matrix product and a collective along the first dimension, so that the collective of one chunk
-/// can run beside the product of another (Wang et al., "Overlap Communication with Dependent Computation via
-/// Decomposition", 2023): a product whose sums over ranks are added up or scattered, and a gather with the products
-/// that need it. Each element is the same sum of the same terms. Chunks are sliced from the operand and concatenated
-/// again, which are copies.
+/// Divides a matrix product and its collective into chunks along the first dimension, so that the collective of one
+/// chunk can run beside the product of another (Wang et al., "Overlap Communication with Dependent Computation via
+/// Decomposition", 2023). It divides a product followed by an all-reduce or reduce-scatter, and a gather followed by
+/// the products that read it. Each element is the same sum of the same terms. Slicing and concatenating chunks
+/// costs copies.
 ///
-/// The first dimension must be a free one of the product's left side, and not the one that the collective gathers or
-/// scatters along.
+/// The first dimension must be a free dimension of the product's left operand, and not the dimension along which the
+/// collective gathers or scatters.
 class CollectiveChunking {
 public:
-  /// \p chunks is the number of chunks; fewer are made if it does not divide the rows: the most that do. If it is 0,
-  /// the number is the one from 1 to 8 for which the cost model says the least time.
+  /// \p chunks is the number of chunks; if it does not divide the number of rows, the largest smaller divisor is used.
+  /// With 0 the cost model chooses the fastest number from 1 to 8.
   CollectiveChunking(dist::MeshOp mesh, int64_t chunks, targets::CostModel model)
       : mesh(mesh), chunks(chunks), model(std::move(model)) {}
 
   /// Divides the pairs of a block and returns their number.
   int64_t run(mlir::Block &block);
 
-  /// The pairs that had rows for several chunks, divided or not.
+  /// The number of pairs with enough rows for several chunks, divided or not.
   int64_t countPairs() const { return pairs; }
 
 private:

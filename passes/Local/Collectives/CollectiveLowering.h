@@ -15,18 +15,18 @@
 
 namespace bowline {
 
-/// Lowers collectives to the forms that a communicator has. A communicator moves contiguous memory: ranks exchange
-/// blocks of equal size, one behind the other. So the dimension along which blocks are split or concatenated becomes
-/// the first one, by at most one transpose on each side, and by none if all dimensions before it are 1.
+/// Lowers collectives to the forms that a communicator executes: ranks exchange contiguous blocks of equal size. So the
+/// dimension along which blocks are split or concatenated becomes the first one. This takes at most one transpose on
+/// each side, and none if all dimensions before it are 1.
 ///
-/// Afterwards a function has of `dist` only
+/// Afterwards a function has only these operations of `dist`:
 ///   all_reduce      over axes in the order of the mesh
 ///   all_gather      dim 0
 ///   reduce_scatter  dim 0
 ///   all_to_all      split 0 concat 0
 ///   coordinate
-/// each over axes with more than one rank. A slice is a gather of rows: it copies the bytes of its result and no
-/// others.
+/// each over axes with more than one rank. A dist.slice becomes a graph.gather of rows, which copies only the bytes of
+/// its result.
 class CollectiveLowering {
 public:
   explicit CollectiveLowering(dist::MeshOp mesh) : mesh(mesh) {}

@@ -15,9 +15,9 @@
 
 namespace bowline {
 
-/// Orders the collectives of accumulators in a function as an earlier function of the same entry completes the values
-/// that it adds to them: the backward pass begins with the last layer, whereas parameters are listed from the first one
-/// on. Buckets of neighbours are then ready early.
+/// Sorts the collectives of gradient accumulators in a function by when an earlier function of the same entry completes
+/// these gradients. The backward pass begins with the last layer, but the program lists parameters from the first one.
+/// After sorting, the members of a bucket become ready at about the same time.
 class GradientOrder {
 public:
   explicit GradientOrder(mlir::SymbolTable &symbols) : symbols(symbols) {}

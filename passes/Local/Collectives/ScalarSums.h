@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-/// Replaces an addition of scalars, many of which are all-reduced first, by an all-reduce of their sum: one per set of
-/// axes, and where one set contains another, along the difference only. Sums between stages stay. The order of
-/// additions changes.
+/// Replaces a sum of scalars that are all-reduced one by one by an all-reduce of their sum. There is one all-reduce per
+/// set of axes; if one set contains another, the second all-reduce runs along the difference only. Sums over stages do
+/// not change. The order of additions does.
 ///
 /// ```mlir
 /// %a = all_reduce sum %x over ["dp"], %b = all_reduce sum %y over ["dp", "tp"], %r = addf(addf(%a, %b), %c)

@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Remarks at \p line of the strategy that nothing is \p done for \p program, and \p why; a program of several is
-/// named, as others may have something. Nothing where the strategy has no such line.
+/// Emits a remark at the strategy's \p line, unless it is null: nothing is \p done in \p program, because of \p why.
+/// The remark names the program if it is one of several roles, since the line may have an effect in others.
 inline void remarkUnused(mlir::ModuleOp program, mlir::Operation *line, llvm::StringRef done, llvm::StringRef why) {
   if (!line)
     return;

@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// The operations of a stage's backward pass that run at once: those on which the gradients depend that it sends to the
-/// stage before, and sums such as the gradients of norms and biases, whose operands would take more memory until later
-/// than the sums take time. The other operations compute the gradients of matrices, and may run later (Qi et al., 2023,
-/// section 2). No operation where nothing is sent. \p function has labels.
+/// The operations of a stage's backward pass that belong to its first half, `backward_input`: those on which gradients
+/// for the previous stage depend, and cheap sums such as gradients of norms and biases, since keeping their operands
+/// would cost more memory than they cost time. The other operations compute gradients of matrices, and may run later
+/// (Qi et al., 2023, section 2). Empty if the stage sends no gradients. \p function must have stage labels.
 llvm::DenseSet<mlir::Operation *> findBackwardInput(graph::FuncOp function, int64_t stage);
 
-/// Whether an operation is in the backward pass alone.
+/// Whether an operation belongs to the backward pass only.
 bool isBackward(mlir::Operation *op);
 /// Whether both the forward and the backward pass compute the operation for themselves.
 bool isInBothPhases(mlir::Operation *op);

@@ -19,7 +19,7 @@
 
 namespace bowline {
 
-/// The placement and the timeline that all ranks of a pipeline have in common.
+/// The placement of stages and the timeline, which all ranks of a pipeline share.
 struct PipelineRanks {
   const Placement &placement;
   const PipelineTimeline &timeline;
@@ -30,32 +30,32 @@ struct PipelineRanks {
   llvm::StringRef channelOf(StepKind kind, int64_t stage) const;
 };
 
-/// The step of a timeline that a function is for.
+/// Identifies the steps of a timeline that one function runs.
 using FragmentKey = std::pair<int64_t, StepKind>; // stage, kind
 
 /// The name of a fragment's function, such as "forward.3" for stage 3.
 std::string nameOfFragment(FragmentKey key);
 
-/// Divides the function that runs per microbatch into functions, one per kind of step and stage of one rank, in the
-/// module of this rank. A value that one of them computes and others use is kept in a `graph.state` with the role
-/// stash. There is one for each value, however many use it, also where two neighbouring stages are on the rank and
-/// nothing is sent.
+/// Divides the function that runs per microbatch into fragments: functions in the module of one rank, one per stage of
+/// the rank and kind of step. A value that one fragment computes and others use goes through a stash (`graph.state`
+/// with lifetime stash). Each value has one stash, regardless of the number of users, also if two neighbouring stages
+/// are on the same rank and nothing is sent.
 ///
-/// Operations that are in both phases or belong to no stage are computed again rather than kept, and so are, in a
-/// backward pass, reshapes, broadcasts, widenings and activations of kept values. A write of a value that belongs to no
-/// stage is in the rank's first stage, so that it runs once per microbatch. The computation of a send's own step wrote
-/// the sent value; a value that is received and only passed on is copied there. So slots live as PipelineTimeline.h
-/// says.
+/// Some values are recomputed in each fragment instead: those of operations that are in both phases or in no stage,
+/// and, in a backward pass, reshapes, broadcasts, widenings and activations of stashed values. A write of a value
+/// without a stage is in the rank's first stage, so that it runs once per microbatch. A send reads a stash that the
+/// computation of its own stage wrote; that computation copies a received value that is only passed on. So the slots of
+/// stashes live as PipelineTimeline.h says.
 class MicrobatchFragments {
 public:
   /// \p function is labelled and checked. \p symbols is that of the rank's module.
   MicrobatchFragments(graph::FuncOp function, const PipelineRanks &ranks, int64_t rank, mlir::SymbolTable &symbols);
 
-  /// Creates the functions and the states. Functions without operations are not there.
+  /// Creates the functions and the states. A fragment without operations gets no function.
   void run();
 
-  /// A step of the rank that has a function, and the name of this. If a stage has a backward that is divided, all of
-  /// its backwards are.
+  /// A step of the rank that has a function, as the function's name and the microbatch. If one backward pass of a stage
+  /// is divided in two, all backward passes of the stage are.
   struct Step {
     std::string function;
     int64_t microbatch;
@@ -77,7 +77,7 @@ private:
 
   void chooseSteps();
   Fragment *fragment(int64_t stage, StepKind kind);
-  /// The value itself; for a value that was transferred from a stage on the same rank, the value that was sent.
+  /// The value itself, or for the result of transfers from stages on the same rank, the value that was transferred.
   mlir::Value origin(mlir::Value value) const;
   bool isHere(int64_t stage) const { return ranks.rankOf(stage) == rank; }
   bool floats(mlir::Operation *op) const;

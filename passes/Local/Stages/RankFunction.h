@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Creates the part of a function that one rank of a pipeline has, in this rank's module. The function runs once per
-/// step, evaluation or program. Its operations keep their order, so that ranks meet in the same order everywhere:
+/// Creates, in the module of one rank of a pipeline, this rank's part of a function that does not run per microbatch.
+/// Operations keep their order, so that all ranks communicate in the same order. Operations between stages become:
 ///
 /// | before            | after                                                                              |
 /// |-------------------|------------------------------------------------------------------------------------|
@@ -22,7 +22,7 @@ namespace bowline {
 /// | `stage.sum`       | additions of the rank's own operands, then an all-reduce over the stages' axis      |
 /// | `stage.broadcast` | an all-reduce of the value and of zeros                                             |
 ///
-/// A sum has another order of additions than `stage.sum` says: first over each rank's stages, then over ranks.
+/// A sum adds first over the stages of each rank, then over ranks, and so in another order than `stage.sum` states.
 class RankFunction {
 public:
   /// \p function is labelled. \p axis is that of the stages. \p symbols is that of the rank's module.

@@ -19,9 +19,9 @@
 
 namespace bowline {
 
-/// Where a rank runs a pass of a stage for all microbatches in a row, as in GPipe and breadth-first schedules, or the
-/// whole microbatch without stages, the parameters that ZeRO 3 divides are gathered once, in a function in front of
-/// these runs. The gradients are added up whole and reduced once, in a function behind them (Lamy-Poirier, 2023).
+/// Shares the collectives of ZeRO 3 among microbatches. If a rank runs a pass of a stage for all microbatches in a row,
+/// as in GPipe and breadth-first schedules or without stages, a function in front of the row gathers the parameters
+/// once. The pass accumulates whole gradients, and a function behind the row reduces them once (Lamy-Poirier, 2023).
 class SharedCollectives {
 public:
   /// \p entry is in \p role, and runs a training step.
@@ -33,7 +33,7 @@ public:
   Counts run();
 
 private:
-  /// The first and the last of the calls of a pass, which no other pass interrupts.
+  /// A pass whose calls are consecutive in the timeline: the indices of its first and its last call.
   struct Row {
     graph::FuncOp function;
     size_t first, last;

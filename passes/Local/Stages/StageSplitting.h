@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// Replaces functions, entries and variables of a module in stages by one nested module per rank along the axis of the
-/// stages, `@stage0`, `@stage1`, ..., in the order of their coordinates. Each is the whole program of the ranks with
-/// this coordinate: its variables, its functions, and entries of the same names. The rest stays, and is for all.
+/// Replaces the functions, entries and variables of a module with stages by nested modules `@stage0`, `@stage1`, ...,
+/// one per coordinate along the stages' axis. Each is the whole program of the ranks with this coordinate: variables,
+/// functions, and entries of the same names. All other operations stay in the outer module, for all ranks.
 ///
 /// The function that runs per microbatch becomes fragments (MicrobatchFragments.h). The entry's timeline calls them in
-/// the order of the strategy's schedule, which is 1f1b if it has none. All other functions stay, and each rank has its
-/// part of them (RankFunction.h). Every rank keeps values without a stage, such as the step, and has all results.
+/// the order of the strategy's schedule (default: 1f1b). Of each other function, each rank gets its part
+/// (RankFunction.h). Every rank computes values without a stage, such as the step count, and returns all results.
 class StageSplitting {
 public:
   /// \p module is that of one rank, labelled. `strategy` has the choices of `lines`, and outlives the splitting.

@@ -16,8 +16,8 @@
 
 namespace bowline {
 
-/// Rewrites a module whose values all have a sharding into the program of one rank: local types, and collectives in the
-/// place of reshards. All ranks run the same program; their differences follow from `dist.coordinate`.
+/// Rewrites a module in which every value has a sharding into the program of one rank: types become local, and
+/// collectives replace reshards. All ranks run the same program and differ only in the result of `dist.coordinate`.
 ///
 /// Variables and arguments keep their `dist.sharding` and get `dist.global_shape`: code that feeds and saves them needs
 /// both.
@@ -29,7 +29,7 @@ public:
             mesh, [this](mlir::Value value) { return shardingOf(value); },
             [this](mlir::Value result, mlir::Value other) { shardings[other] = shardingOf(result); }) {}
 
-  /// Fails with a diagnostic, having changed nothing, where something has no sharding or its axes do not divide it.
+  /// Fails with a diagnostic, without a change, if a value or variable has no sharding or one that does not divide it.
   llvm::LogicalResult run();
 
 private:

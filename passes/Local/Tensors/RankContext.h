@@ -16,8 +16,8 @@
 
 namespace bowline {
 
-/// Answers the questions of graph operations that become local, in terms of a mesh: places are coordinates, and values
-/// of several ranks are combined by an all-reduce.
+/// Implements graph::LocalContext for a mesh: the index of a rank's shard comes from `dist.coordinate`, and `combine`
+/// inserts an all-reduce.
 class RankContext final : public graph::LocalContext {
 public:
   using ShardingOf = std::function<dist::ShardingAttr(mlir::Value)>;

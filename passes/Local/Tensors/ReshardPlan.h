@@ -16,10 +16,10 @@ namespace bowline {
 struct ReshardStep {
   enum class Kind {
     AllReduce,     ///< completes a sum over `axes` on every rank
-    ReduceScatter, ///< completes a sum over `axes` in shards: `axes` shard `dim` then
+    ReduceScatter, ///< completes a sum over `axes`; afterwards `axes` shard `dim`
     AllGather,     ///< gathers the shards of `dim` along `axes`
-    AllToAll,      ///< `axes` shard `dim` instead of `from` then
-    Slice          ///< `axes` shard `dim` then; nothing is sent
+    AllToAll,      ///< moves `axes` from dimension `from` to `dim`
+    Slice          ///< afterwards `axes` shard `dim`, without communication
   };
   Kind kind;
   llvm::SmallVector<mlir::StringAttr> axes;
@@ -28,12 +28,12 @@ struct ReshardStep {
   bool operator==(const ReshardStep &) const = default;
 };
 
-/// The steps from one sharding of a tensor to another, none if they are equal. Steps that make shards smaller come
-/// first, so that later ones move less: slices, reduce-scatters, and axes that move between dimensions; then
-/// all-reduces and gathers.
+/// The steps from one sharding of a tensor to another; empty if they are equal. Steps that make shards smaller come
+/// first, so that later steps move fewer bytes: slices, reduce-scatters and all-to-alls, then all-reduces and
+/// gathers.
 ///
-/// Axes within a dimension are ordered, the first outermost, and only the innermost can be removed or added: a change
-/// further out gathers along the axes inside of it and shards along them again.
+/// The axes of a dimension are ordered, outermost first, and a step can only add or remove innermost axes. To change an
+/// outer axis, the plan gathers along the axes inside of it and shards along them again.
 llvm::SmallVector<ReshardStep> planReshard(dist::ShardingAttr from, dist::ShardingAttr to);
 
 } // namespace bowline

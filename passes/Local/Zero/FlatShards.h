@@ -15,9 +15,9 @@
 
 namespace bowline {
 
-/// Flat shards of tensors over a mesh axis of n ranks: the elements in row-major order are padded with zeros at the end
-/// to a multiple of n, and the rank at place i has the i-th of n equal blocks of them. Every tensor can be divided like
-/// this; a shard has one dimension.
+/// Flat shards of tensors over a mesh axis of n ranks. The elements in row-major order are padded with zeros at the end
+/// to a multiple of n, and rank i along the axis holds the i-th of n equal blocks. A shard has one dimension. Tensors
+/// of any shape can be divided so.
 class FlatShards {
 public:
   FlatShards(dist::MeshOp mesh, mlir::StringAttr axis) : axis(axis), count(mesh.getSize(axis)) {}
@@ -29,12 +29,12 @@ public:
   mlir::RankedTensorType shardOf(mlir::RankedTensorType whole) const;
   bool isPadded(mlir::RankedTensorType whole) const { return whole.getNumElements() % count != 0; }
 
-  /// All shards of \p whole one after the other.
+  /// Flattens \p whole to one dimension and pads it: the concatenation of all shards.
   mlir::Value flatten(mlir::ImplicitLocOpBuilder &builder, mlir::Value whole) const;
-  /// This rank's shard of a tensor that all ranks have.
+  /// Takes this rank's shard of a tensor of which all ranks hold a copy, without communication.
   mlir::Value slice(mlir::ImplicitLocOpBuilder &builder, mlir::Value whole) const;
-  /// This rank's shard of random values, drawn without the others; null if a shard is no contiguous range of the global
-  /// tensor's elements: an inner dimension is sharded, or the first one is and the ranks do not divide the local size.
+  /// Draws only this rank's shard of the random values. Null if the shard is not a contiguous range of the global
+  /// tensor's elements: an inner dimension is sharded, or the first one is and n does not divide the local size.
   mlir::Value draw(mlir::ImplicitLocOpBuilder &builder, graph::RandomOp random) const;
   /// This rank's shard of the sum of the ranks' tensors.
   mlir::Value reduceScatter(mlir::ImplicitLocOpBuilder &builder, mlir::Value summand, llvm::StringRef why) const;

@@ -17,10 +17,10 @@
 
 namespace bowline {
 
-/// A variable of which each rank keeps a flat shard from now on.
+/// A variable that is being replaced by flat shards, one per rank.
 struct ShardedVariable {
   mlir::RankedTensorType whole;
-  /// Whether it is an accumulator in which every rank had a summand; its shards are complete sums.
+  /// Whether it is an accumulator of which each rank held a summand; its shards hold complete sums.
   bool isSummand = false;
   bool isParameter = false;
   /// Whether its padding is always zero, so that a sum over the shard is a sum over its elements.
@@ -29,17 +29,17 @@ struct ShardedVariable {
 
 /// Rewrites one function on local tensors for variables that become flat shards:
 ///
-///   * Elementwise operations on shards compute shards, and so do the operations that compute their other operands, if
-///     all ranks have these equal: constants, scalars, slices of whole variables.
+///   * Elementwise operations on shards compute shards. So do operations that compute their other operands, if these
+///     are equal on all ranks: constants, scalars, slices of whole variables.
 ///   * The all-reduce that completes a gradient becomes a reduce-scatter; along its other axes shards are all-reduced.
-///   * So is what goes to another stage of a pipeline.
-///   * A sum of all elements is taken over the shard, then over the ranks.
-///   * Gradients are reduce-scattered before they are added to an accumulator that is a shard, as soon as they are
-///     known.
-///   * Where a whole tensor is needed the shards are gathered: a new value as soon as it is known; a parameter before
-///     it is used, and again before its next use if another parameter is used in between.
+///   * The same holds for a gradient that goes to another pipeline stage.
+///   * A sum of all elements becomes a sum over the shard, then over the ranks.
+///   * A gradient is reduce-scattered as soon as it is computed, before it is added to an accumulator that is a
+///     shard.
+///   * Shards are gathered where an operation needs the whole tensor: a new value as soon as it is computed; a
+///     parameter before its use, and again before its next use if another parameter is used in between.
 ///
-/// Values rounded on the way to their use are rounded first and gathered then, which gives the same with fewer bytes.
+/// A value that is rounded before its use is rounded first and then gathered: the same result from fewer bytes.
 class FunctionSharding {
 public:
   using Variables = llvm::StringMap<ShardedVariable>;
@@ -48,7 +48,7 @@ public:
   FunctionSharding(graph::FuncOp function, const FlatShards &shards, const mlir::SymbolTable &symbols,
                    const Variables &variables, int64_t prefetch);
 
-  /// Fails with a diagnostic where summands are used in a way that shards cannot take part in.
+  /// Fails with a diagnostic at an operation that uses a summand and cannot be computed on shards.
   mlir::LogicalResult run();
 
 private:

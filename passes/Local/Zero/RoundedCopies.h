@@ -17,16 +17,16 @@
 
 namespace bowline {
 
-/// Gives a whole copy of a narrower type to each parameter that only its own update needs in full precision, because
-/// everything else rounds it to that type first. The copy is a mirror (`mirror_of`), which is written together with the
-/// parameter and read in its place. The wide values may then be divided among ranks without ever being gathered.
+/// Creates a whole copy in a narrower type of each parameter that every operation but its own update rounds to that
+/// type first. The copy is a mirror (`mirror_of`): each update writes it together with the parameter, and all other
+/// operations read it instead. Ranks can then shard the wide parameter and never gather it.
 ///
-/// A mirror in another stage that is only read rounded gets that type itself, and so does the value that is sent to it.
+/// A mirror in another stage whose readers all round it gets the narrower type too, and so does the value sent to it.
 class RoundedCopies {
 public:
   RoundedCopies(mlir::ModuleOp module, mlir::SymbolTable &symbols);
 
-  /// Makes the copies and returns the parameters that have one now. Those for which `keep` is true stay as they are.
+  /// Creates the copies and returns the parameters that now have one. Skips parameters for which `keep` is true.
   llvm::StringSet<> run(llvm::function_ref<bool(graph::ParamOp)> keep);
 
 private:

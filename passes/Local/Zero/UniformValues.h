@@ -16,9 +16,9 @@
 
 namespace bowline {
 
-/// The values of a function on local tensors that are equal on all ranks along an axis: those computed from constants,
-/// from variables of which the ranks hold copies, from arguments that the axis does not shard, and by collectives that
-/// give all ranks the same. A shard of such a value can be taken without communication.
+/// Finds the values of a function on local tensors that are equal on all ranks along an axis. They are computed from
+/// constants, variables of which ranks hold copies, arguments that the axis does not shard, and collectives whose
+/// result is equal on all ranks. A rank can take its shard of such a value without communication.
 class UniformValues {
 public:
   UniformValues(graph::FuncOp function, mlir::StringAttr axis, const mlir::SymbolTable &symbols);
@@ -34,7 +34,7 @@ private:
 
 /// Whether \p sharding, which may be null, shards a dimension along \p axis.
 bool isShardedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
-/// Whether \p sharding, which may be null, is that of summands along \p axis.
+/// Whether \p sharding, which may be null, is unreduced along \p axis: each rank holds a summand.
 bool isSummedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
 
 } // namespace bowline

@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// Counts of a module of local tensors, in bytes per rank.
+/// Computes memory and communication volumes of a module of local tensors, in bytes per rank.
 class Volumes {
 public:
   explicit Volumes(mlir::ModuleOp module) : module(module) {}
@@ -23,11 +23,11 @@ public:
   /// The bytes of all parameters and states, accumulators included.
   int64_t ofVariables() const;
 
-  /// Bytes that a rank sends in a run of \p entry, repetitions counted, by algorithms that send the least (Patarasuk
-  /// and Yuan, 2009). Of n ranks with a tensor of B bytes, before it is scattered or after it is gathered: (n-1)/n B
-  /// for gathers, scatters and all-to-all, twice that for all-reduces.
+  /// The bytes that a rank sends in one run of \p entry, including repetitions, with bandwidth-optimal algorithms
+  /// (Patarasuk and Yuan, 2009). For n ranks and a whole tensor of B bytes: (n-1)/n B for gathers, scatters and
+  /// all-to-all, twice that for all-reduces.
   int64_t sentIn(graph::EntryOp entry) const;
-  /// The same for one operation; 0 for one that sends nothing.
+  /// The bytes that a rank sends in one run of \p op; 0 for an operation that does not communicate.
   static int64_t sentBy(mlir::Operation *op);
 
 private:

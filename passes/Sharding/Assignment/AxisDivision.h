@@ -17,8 +17,8 @@ namespace bowline {
 /// The name of a part of an axis: "tp/0" is the outer one of "tp", "tp/1" the inner one.
 std::string partOfAxis(llvm::StringRef axis, int part);
 
-/// Divides an axis of the module's mesh into its two parts, the first one of \p outer ranks, in its place: ranks keep
-/// their numbers. Every sharding that names the axis names both parts instead.
+/// Replaces an axis of the module's mesh by its two parts, the first with \p outer ranks. Ranks keep their numbers, and
+/// every sharding that named the axis names both parts instead.
 void divideAxis(mlir::ModuleOp module, llvm::StringRef axis, int64_t outer);
 
 } // namespace bowline

@@ -15,23 +15,23 @@
 
 namespace bowline {
 
-/// Splits a dimension of several equal parts side by side, as of a projection to queries, keys and values, into two
-/// dimensions [parts, size / parts], with all dimensions of its class, so that all parts can be sharded alike. No
-/// element moves, and the program computes the same; slices that take a part, pads and concatenations that put parts
-/// side by side get a reshape. A variable keeps its former shape as `dist.global_shape` and has the new one as
-/// `dist.view`.
+/// Splits a dimension that consists of equal parts side by side, such as the output of a projection to queries, keys
+/// and values, into two dimensions [parts, size / parts], so that each part can be sharded. All dimensions of the same
+/// class (DimensionClasses.h) are split too. No element moves, and results do not change. Slices of a part, and pads
+/// and concatenations that put parts side by side, get a reshape. A variable keeps its old shape as
+/// `dist.global_shape` and gets the new shape as `dist.view`.
 class DimensionSplit {
 public:
   /// repeatFreeValues must have been called for the module before.
   explicit DimensionSplit(mlir::ModuleOp module) : module(module), classes(module) {}
 
-  /// Asks, before run, that a dimension be split into \p parts parts, a number that divides its size.
+  /// Requests the split of a dimension into \p parts parts, a number that divides its size. Call it before run().
   void ask(llvm::StringRef variable, int64_t dim, int64_t parts);
-  /// Says, before run, that all dimensions of the variable stay as they are.
+  /// Forbids a split of any dimension of the variable. Call it before run().
   void keep(llvm::StringRef variable, int64_t rank);
-  /// Splits all that was asked for, but for dimensions that must stay, or that an operation needs as they are.
+  /// Performs all requested splits, except of dimensions that `keep` forbids or that an operation cannot split.
   void run();
-  /// Returns, after run, whether the dimension is split; `dim` is the number that ask got.
+  /// Returns, after run(), whether the dimension was split. `dim` is its index before the split, as passed to ask().
   bool isSplit(llvm::StringRef variable, int64_t dim) const;
 
 private:

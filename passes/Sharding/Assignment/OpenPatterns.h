@@ -15,12 +15,12 @@
 
 namespace bowline {
 
-/// The `shard` lines with '?', which propagation may add axes to: made before it, and asked behind it.
+/// The `shard` lines with '?', to whose dimensions propagation may add axes. Construct it before propagation.
 class OpenPatterns {
 public:
   explicit OpenPatterns(mlir::ModuleOp module);
 
-  /// Remarks at each line of whose parameters none got a further axis that the '?' did nothing, and why.
+  /// After propagation: emits a remark, with the reason, at each line whose '?' gave no parameter a further axis.
   void remarkUnused() const;
 
 private:

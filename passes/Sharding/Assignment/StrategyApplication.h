@@ -17,20 +17,20 @@
 
 namespace bowline {
 
-/// Puts a strategy's shardings into a module: its mesh, `dist.sharding` on every parameter and on every argument that
-/// has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of embeddings, from
-/// which the residual stream gets it. Propagation does the rest.
+/// Applies a strategy to a module: replaces the mesh, and sets `dist.sharding` on every parameter and on every argument
+/// with a batch dimension. With sequence parallelism it also sets an open sharding in `dist.shardings` on every lookup
+/// of embeddings, from which it spreads to the residual stream. Propagation derives all other shardings.
 class StrategyApplication {
 public:
   StrategyApplication(mlir::ModuleOp module, const Strategy &strategy) : module(module), strategy(strategy) {}
 
-  /// Fails with a diagnostic that names the nearest valid choice: a pattern that matches no parameter or does not fit
-  /// one, a batch or a sequence that its axis does not divide, key heads that ranks can neither divide nor share.
-  /// Parameters that stay whole against expectation are a remark. A dimension of a parameter may be sharded by axes
-  /// that do not divide it: Padding.h makes it larger.
+  /// Fails with a diagnostic that names the nearest valid choice, if a pattern matches no parameter or does not fit
+  /// one, an axis does not divide the batch or the sequence, or ranks can neither divide nor share the key heads. Emits
+  /// a remark for parameters that unexpectedly stay whole. The axes of a parameter's dimension need not divide it:
+  /// Padding.h makes it larger.
   mlir::LogicalResult run();
 
-  /// Whether a pattern means the parameter, by its symbol or by its key.
+  /// Whether a pattern matches the parameter's symbol or its key.
   static bool matches(const llvm::GlobPattern &glob, graph::ParamOp param) {
     return glob.match(param.getName()) || glob.match(param.getKey());
   }

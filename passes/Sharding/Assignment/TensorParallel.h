@@ -19,10 +19,10 @@
 
 namespace bowline {
 
-/// Chooses the dimension of each parameter that tensor parallelism shards, where a strategy does not say it (Shoeybi et
-/// al., Megatron-LM, 2019): projections into a layer's inner space along their output, so that each rank has heads or
-/// columns of its own; projections back into the residual stream along their input, which gives partial sums;
-/// embeddings and the projection to logits along the vocabulary. Every rank holds all other parameters whole.
+/// Chooses the dimension along which tensor parallelism shards each parameter that no pattern of the strategy matches
+/// (Shoeybi et al., Megatron-LM, 2019). Projections into a layer's inner space are sharded along their output: each
+/// rank computes some heads or columns. Projections back into the residual stream are sharded along their input, which
+/// gives partial sums. Embeddings and the logits projection are sharded along the vocabulary. Others stay whole.
 ///
 /// | role (#graph.role) | sharded along                                                                   |
 /// |--------------------|---------------------------------------------------------------------------------|
@@ -33,32 +33,32 @@ namespace bowline {
 /// | `row`              | input, if the number of heads divides                                           |
 /// | `none`             | nothing                                                                         |
 ///
-/// A parameter without a role, or with one that is not in the table, is held whole, which is a remark. Which dimension
-/// is output and which is input is read from the contraction that uses the parameter: weights are stored as [out, in]
-/// by some families and as [in, out] by others. The dimension of a parameter with one dimension, a bias, is output. The
-/// number of ranks must divide numbers of heads, but need not divide sizes, except those of matrices in blocks of bits:
-/// one whose rows have another number of blocks is sharded along its output instead, if that divides.
+/// A parameter without a role, or with a role that is not in the table, stays whole, with a remark. The contraction
+/// that uses a parameter tells its output from its input dimension, because some model families store weights as [out,
+/// in], others as [in, out]. The dimension of a bias is output. The number of ranks must divide numbers of heads, but
+/// need not divide sizes, except for quantized matrices: if it does not divide the number of blocks per row, the matrix
+/// is sharded along its output instead, provided that it divides the output.
 class TensorParallel {
 public:
-  /// \p ranks is the size of the axis \p axis, which is for messages. These name other sizes if \p allows says that
-  /// nothing else is against them.
+  /// \p ranks is the size of the axis. Its name \p axis is only for diagnostics. A diagnostic suggests another number
+  /// of ranks only if \p allows returns true for it.
   TensorParallel(mlir::ModuleOp module, llvm::StringRef axis, int64_t ranks, std::function<bool(int64_t)> allows);
 
   struct Sharding {
     int64_t dim;
-    /// The number of parts that the dimension has side by side, each of which is sharded: 3 for queries, keys and
-    /// values; else 1.
+    /// The number of equal parts of the dimension, each of which is sharded: 3 for fused queries, keys and values,
+    /// else 1.
     int64_t parts = 1;
-    /// For key heads, if they are fewer than the ranks: the number of pieces, each of which the same number of
-    /// neighbouring ranks holds; else 0.
+    /// For key heads that are fewer than the ranks: the number of shards, each of which several neighbouring ranks hold
+    /// as copies. Else 0.
     int64_t pieces = 0;
   };
 
-  /// The sharding of a parameter; none for one that every rank holds whole, which reasons() has then, unless its role
-  /// says so. Fails with a diagnostic if neither of the numbers of ranks and of key heads divides the other.
+  /// The sharding of a parameter; none if it stays whole. In that case reasons() lists the parameter, unless its role
+  /// is `none`. Fails with a diagnostic if neither of the numbers of ranks and of key heads divides the other.
   llvm::FailureOr<std::optional<Sharding>> findSharding(graph::ParamOp param);
 
-  /// Notes that the parameter stays whole after all.
+  /// Records in reasons() that the parameter stays whole after all.
   void keepWhole(graph::ParamOp param, llvm::StringRef reason) { whole[reason].push_back(param); }
   /// The reasons why parameters stay whole, for remarks, each with its parameters.
   const llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> &reasons() const { return whole; }

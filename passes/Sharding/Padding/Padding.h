@@ -17,18 +17,18 @@
 
 namespace bowline {
 
-/// Grows every dimension of a variable that the axes of its sharding do not divide to the next size that they divide,
-/// with all dimensions of its class (DimensionClasses.h). The variable gets its former shape as `dist.view`.
+/// Pads every dimension of a variable that the axes of its sharding do not divide to the next size that they divide,
+/// and all dimensions of its class with it (DimensionClasses.h). The variable keeps its old shape as `dist.view`.
 ///
-/// The program computes the same, and the padding of every variable is zero at all times. This is shown operation by
-/// operation: each padded value has one number in all of its padding that is known, or none is known. Variables hold
-/// zeros; a product with zeros, silu and gelu of zero, and AdamW's update from zeros are zero. Where an operation needs
-/// a number that is not known to be there, a select puts it there:
+/// Results do not change, and the padding of every variable is always zero. The pass tracks, per operation, the one
+/// number that fills the padding of each value, if it is known. Padding of variables is zero, and stays zero through
+/// products, silu, gelu and AdamW's update. Where an operation needs another number in the padding than the known one,
+/// the pass inserts a select that puts it there:
 ///
 ///  - zero, where padding would be added into a sum or written to a variable;
 ///  - a finite number so low that its exponential is zero, for the logits of classes that do not exist;
-///  - the largest number, for row numbers and offsets that a program computes and that name padding. So the check on
-///    the device, which knows the grown table, finds them.
+///  - the largest integer, for row indices and offsets that a program computes and that would point into padding. So
+///    the check on the device, which only knows the padded size of the table, still rejects them.
 ///
 /// Functions return values without padding.
 class Padding {
@@ -36,15 +36,15 @@ public:
   /// Whether a variable has a dimension that its axes do not divide.
   static bool isNeeded(mlir::ModuleOp module, dist::MeshOp mesh);
 
-  /// Fails with a diagnostic at a variable that grew with others of its class beyond the need of its own axes, which no
-  /// plan can say: there the zeros of a shard follow from the axes of its own layout.
+  /// Fails with a diagnostic at a variable that grew, with its class, more than its own axes require. A plan cannot
+  /// express this, because it derives the padding of a shard from the axes of the shard's own layout.
   static llvm::LogicalResult verifyShards(mlir::ModuleOp module, dist::MeshOp mesh);
 
   /// repeatFreeValues must have been called for the module before.
   Padding(mlir::ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh), classes(module) {}
 
-  /// Fails with a diagnostic at the variable, having changed nothing, where a dimension cannot grow: it names the
-  /// operation in the way and the nearest sizes that need no padding.
+  /// Fails with a diagnostic at the variable, without a change, if a dimension cannot grow. The diagnostic names the
+  /// operation that prevents it and the nearest sizes that need no padding.
   llvm::LogicalResult run();
 
 private:

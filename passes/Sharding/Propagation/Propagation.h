@@ -13,9 +13,9 @@
 
 namespace bowline {
 
-/// Extends the shardings of a state along the factor rules of all operations, forward and backward, until nothing
-/// changes. Axes are only added, and only to open dimensions, so that it ends. Where two neighbours disagree, both stay
-/// as they are: a reshard will stand between them.
+/// Propagates the shardings of a state along the factor rules of all operations, forward and backward, to a fixed
+/// point. It terminates because it only adds axes, and only to open dimensions. If an operation's tensors have
+/// conflicting shardings, none of them changes; ReshardInsertion later puts a reshard between them.
 class Propagation {
 public:
   explicit Propagation(ShardingState &state);

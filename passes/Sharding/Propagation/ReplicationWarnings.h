@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-/// Warns where choices that contradict each other make ranks gather a large tensor that was sharded. A warning names
-/// the tensor, the cause of its sharding, and the operation that needs the axis elsewhere or the dimension whole, once
-/// per pair. Sequence parallelism gathers operands of projections on purpose, which is no contradiction.
+/// Warns if conflicting choices of the strategy make ranks gather a large sharded tensor. A warning names the tensor,
+/// the cause of its sharding, and the operation that needs the axis elsewhere or the dimension whole, once per such
+/// pair. Gathers of projections' operands for sequence parallelism are intended and cause no warning.
 class ReplicationWarnings {
 public:
   /// A tensor is large if it has at least \p largeBytes on each rank after the gather.

@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// Decides how each operation is computed on shards, from the shardings of its operands and results, and inserts
-/// `dist.reshard` in front of operands and behind results that are sharded otherwise. Afterwards `dist.shardings` of
-/// every operation has the shardings in which it produces its results.
+/// Decides how each operation is computed on shards, from the shardings of its operands and results. Inserts
+/// `dist.reshard` before operands and after results whose sharding differs. Afterwards `dist.shardings` of every
+/// operation states the shardings in which it produces its results.
 ///
-/// A result that is a partial sum is completed at once, except on its way into an accumulator: gradients, losses and
-/// token counts are summed over microbatches first, and completed where they are read. Partial sums that are only added
-/// to partial sums, or summed further, are completed after that.
+/// A partial sum over ranks is completed at once, with two exceptions. Gradients, losses and token counts are
+/// accumulated over microbatches first, and completed where the accumulator is read. Partial sums that are only added
+/// to other partial sums, or reduced further, are completed after that.
 class ReshardInsertion {
 public:
   /// Warns of gathers that leave at least \p largeBytes on each rank.

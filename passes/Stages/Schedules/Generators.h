@@ -29,21 +29,21 @@ absl::StatusOr<Schedule> makeGPipe(int ranks, int microbatches);
 /// section 2.2.1 (PipeDream-Flush).
 absl::StatusOr<Schedule> make1F1B(int ranks, int microbatches);
 
-/// The same with V chunks per rank, round robin; P microbatches go through a chunk before the next chunk's turn. The
-/// same paper, section 2.2.2. M must be a multiple of P.
+/// 1F1B with V chunks per rank, placed round robin. A rank runs P microbatches through a chunk before it turns to the
+/// next chunk. Section 2.2.2 of the same paper. M must be a multiple of P.
 absl::StatusOr<Schedule> makeInterleaved(int ranks, int microbatches, int chunks);
 
-/// All microbatches go through a chunk before the next chunk's turn, so that a chunk's parameters and gradients are
-/// gathered and reduced once a step. Lamy-Poirier 2023, "Breadth-First Pipeline Parallelism", arXiv:2211.05953. With
-/// M < P ranks wait for the pipeline to come round.
+/// A rank runs all microbatches through a chunk before it turns to the next chunk, so that a chunk's parameters and
+/// gradients are gathered and reduced once a step. Lamy-Poirier 2023, "Breadth-First Pipeline Parallelism",
+/// arXiv:2211.05953. With M < P ranks idle until the first microbatch has passed through all ranks.
 absl::StatusOr<Schedule> makeBreadthFirst(int ranks, int microbatches, int chunks);
 
 /// 1F1B with split backwards. The first weight gradients wait until P activations are held, the last ones fill the end.
 /// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", arXiv:2401.10241, section 2 (ZB-H1).
 absl::StatusOr<Schedule> makeZbH1(int ranks, int microbatches);
 
-/// The same with up to 2P - 1 activations, started early enough to fill the bubble before the first backward. ibid.
-/// (ZB-H2).
+/// As makeZbH1, but with up to 2P - 1 activations per rank: more forwards fill the bubble before the first backward.
+/// Same paper (ZB-H2).
 absl::StatusOr<Schedule> makeZbH2(int ranks, int microbatches);
 
 /// Two chunks per rank in V shape. Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", arXiv:2405.15362,

@@ -50,7 +50,7 @@ constexpr int kNoChannel = -1;
 
 struct TimelineStep {
   StepKind kind = StepKind::Forward;
-  /// The stage, counted over the whole pipeline ("virtual stage"), of the rank whose step it is.
+  /// The virtual stage, counted over the whole pipeline, that the step belongs to; the step's rank holds this stage.
   int stage = 0;
   int microbatch = 0;
   /// The index of a transfer's channel in PipelineTimeline::channels.
@@ -62,10 +62,10 @@ struct TimelineStep {
 /// "Forward 3 of stage 2".
 std::string describe(const TimelineStep &step);
 
-/// A channel leads from one rank to another. The sends at the one and the receives at the other have the same order.
+/// A one-way channel from one rank to another. The receiver receives messages in the order in which the sender sends.
 ///
-/// Channels that share a name have no rank in common. So a rank needs one queue per name, with only sends or only
-/// receives, and one communicator of two members per name and rank. The names do not depend on the number of ranks:
+/// Channels with equal names have no rank in common. So a rank needs only one queue per name, for sends only or for
+/// receives only, and one communicator of two members per name. The names do not depend on the number of ranks:
 ///   activation.even, .odd      to the next rank, by the sender's parity
 ///   activation.up.even, .odd   to the rank before, as in V shapes
 ///   activation.wrap            from the last rank to rank 0, as in round robin with several chunks
@@ -79,8 +79,8 @@ struct PipelineChannel {
   bool operator==(const PipelineChannel &) const = default;
 };
 
-/// The number of microbatches for which a stage must have buffers at once. Microbatch m is in slot m % slots; no two
-/// that are alive share one. 0 if there is no such value.
+/// The numbers of buffer slots of a stage, per kind of value. Microbatch m uses slot m % slots, and no two live
+/// microbatches share a slot. 0 if the stage has no values of the kind.
 ///
 /// If the neighbouring stage is on the same rank, nothing is transferred: F writes the input of the next stage's F.
 /// Then sentActivation of a stage and receivedActivation of the next one are the same buffers, and equal; so are
@@ -98,7 +98,7 @@ struct StageSlots {
   /// receives.)
   int sentActivation = 0;
   int sentGradient = 0;
-  /// Slots of values that I hands to W, which are alive from I until the end of W.
+  /// Slots of values that I computes for W, which are alive from I until the end of W.
   int weightInputs = 0;
 
   bool operator==(const StageSlots &) const = default;
@@ -115,15 +115,15 @@ struct PipelineTimeline {
 };
 
 struct TimelineOptions {
-  /// The receives of a computation are issued up to so many computations before it, to run beside them: as early as the
-  /// order of all transfers allows. The slots of received values grow by at most as many, where a stage takes its
-  /// microbatches in order.
+  /// The maximal number of computations by which a receive is issued ahead of the computation that needs it, so that it
+  /// runs beside them. The order of all transfers may force a later issue. If a stage takes its microbatches in order,
+  /// received values need at most this many additional slots.
   int prefetchDistance = 1;
 };
 
-/// The timeline of a training step. Computations are in the schedule's order (actions that overlap: one after the
-/// other); sends come as early as the order of all transfers allows. It never hangs, however long its steps take.
-/// InvalidArgument for a schedule that is not valid (see Validator.h) and for a negative distance.
+/// Makes the timeline of a training step. Computations keep the schedule's order, overlapping actions one after the
+/// other. Sends are issued as early as the order of all transfers allows. The timeline cannot deadlock, whatever the
+/// times of its steps. InvalidArgument for an invalid schedule (Validator.h) or a negative distance.
 absl::StatusOr<PipelineTimeline> makePipelineTimeline(const Schedule &schedule, const TimelineOptions &options = {});
 
 /// The forward pass of one microbatch through all stages, for evaluation. Nothing is stashed. Its channels are those

@@ -22,8 +22,8 @@ namespace bowline {
 enum class ActionKind : uint8_t {
   Forward,        // F
   Backward,       // B: both gradients
-  BackwardInput,  // I: the gradient that the stage before waits for
-  BackwardWeight, // W: the gradients of the parameters; any time after I
+  BackwardInput,  // I: the gradient of the stage's input, for which the previous stage waits
+  BackwardWeight, // W: the gradients of the parameters; may run any time after I
 };
 
 /// F, B, I or W.
@@ -34,8 +34,8 @@ inline bool isBackward(ActionKind kind) { return kind == ActionKind::Backward ||
 
 struct Action {
   ActionKind kind = ActionKind::Forward;
-  /// This action and the next one of the rank, a forward and a backward, are one block: both start when the inputs of
-  /// both are there, and both end at its end. An executor may interleave them to hide the communication inside of each.
+  /// This action and the rank's next one, a forward and a backward, form one block. Both start when the inputs of both
+  /// are complete, and both end when the block ends. An executor may interleave them to hide their communication.
   bool overlapsNext = false;
   uint16_t chunk = 0;
   int32_t microbatch = 0;
@@ -54,7 +54,7 @@ public:
   /// Two chunks: stage r down and stage 2 * ranks - 1 - r back up, so that rank 0 holds the first stage and the last.
   static Placement vShape(int ranks);
 
-  /// Every stage from 0 on must be there once, and every rank must hold equally many.
+  /// OK if every stage from 0 on occurs exactly once and every rank holds the same number of stages.
   static absl::Status verify(const std::vector<std::vector<int>> &stages);
   explicit Placement(std::vector<std::vector<int>> stages);
 
@@ -76,8 +76,8 @@ private:
   std::vector<Owner> owners;
 };
 
-/// The order in which each rank works through all microbatches of a step. Says nothing of time: an action starts when
-/// the one before it on its rank has ended and its inputs are there.
+/// The order of each rank's actions for all microbatches of a step. A schedule has no times: an action starts when the
+/// previous action of its rank has ended and its inputs are complete.
 ///
 /// Inputs. F of stage s needs F of stage s - 1. B or I of stage s needs F of stage s, and B or I of stage s + 1. W of
 /// stage s needs I of stage s. All of the same microbatch.

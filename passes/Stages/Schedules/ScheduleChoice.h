@@ -24,7 +24,7 @@ enum class ScheduleKind { GPipe, OneForwardOneBackward, Interleaved, BreadthFirs
 
 struct ScheduleChoice {
   ScheduleKind kind = ScheduleKind::OneForwardOneBackward;
-  /// Chunks per rank. Of a table: 0, the table says it.
+  /// The number of chunks per rank; 0 for a table, which states it itself.
   int chunks = 1;
   /// The file of a table; empty for other schedules.
   std::string file;
@@ -35,18 +35,18 @@ struct ScheduleChoice {
 /// gpipe | 1f1b | interleaved:V | breadth_first:V | zb_h1 | zb_h2 | zb_v | dualpipe_v | FILE.csv
 extern const char kScheduleSyntax[];
 
-/// Reads that syntax. V is from 1 to 65535. InvalidArgument names the nearest valid choice. A file is not opened.
+/// Parses kScheduleSyntax. V is 1 to 65535. InvalidArgument names the nearest valid choice. Does not open a file.
 absl::StatusOr<ScheduleChoice> parseScheduleChoice(absl::string_view text);
 
-/// InvalidArgument where makeSchedule returns it for these sizes, without making the schedule. The message names the
-/// fault, and advises nothing: which other sizes a user may take depends on more than the schedule.
+/// Returns InvalidArgument exactly if makeSchedule does for these sizes, without making the schedule. The message names
+/// the fault but suggests no other sizes, since valid sizes depend on more than the schedule.
 absl::Status checkSchedule(const ScheduleChoice &choice, int ranks, int microbatches);
 
-/// The schedule with as many chunks per rank that takes any number of microbatches, in place of one that does not.
+/// For a schedule that restricts the number of microbatches: one with as many chunks per rank that takes any number.
 std::optional<ScheduleChoice> laxerSchedule(const ScheduleChoice &choice);
 
-/// Whether backward passes are divided into two, which leaves no whole one that could compute activations again. Not
-/// for Table.
+/// Whether the schedule splits backward passes in two, so that there is no whole backward pass that could recompute
+/// activations. Must not be called for Table.
 bool dividesBackwards(const ScheduleChoice &choice);
 
 /// The text that parseScheduleChoice reads.

@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// The inputs of an action, as the outputs of others: (forward or backward, stage). At most two.
+/// An output of another action that an action needs as input, for the same microbatch.
 struct NeededOutput {
   bool backward; // true for the result of B or I, false for that of F
   int stage;
@@ -28,17 +28,17 @@ struct NeededOutputs {
 };
 NeededOutputs inputsOf(const Schedule &schedule, int rank, const Action &action);
 
-/// The end of the block that begins at `position`: one further, or two for actions that overlap.
+/// The position after the block that begins at `position`: one further, or two if its actions overlap.
 size_t blockEnd(const std::vector<Action> &actions, size_t position);
 
-/// Runs the ranks of a schedule as far as they come, each in its order, blocks as soon as their inputs are there.
-/// Linear in the number of actions. The schedule's actions must be in range, and none may be there twice.
+/// Simulates a schedule until every rank ends or blocks: each rank runs its blocks in order, as soon as their inputs
+/// are complete. Linear in the number of actions. The schedule's actions must be in range, without duplicates.
 class ScheduleProgress {
 public:
-  /// Returns when a block ends that starts at `start`, in any unit.
+  /// Returns the end time of a block that starts at time `start`, in any unit.
   using EndOfBlock = std::function<int64_t(int rank, size_t position, int64_t start)>;
 
-  /// `transfer`: from the end of a block to the start of one on another rank that needs its output.
+  /// `transfer` is the time from the end of a block until a block on another rank can use its output.
   ScheduleProgress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfBlock);
 
   /// True when every rank ran all of its actions.
@@ -54,7 +54,7 @@ public:
     Action action;       // an action of the block that could not start
     NeededOutput needed; // the output that it waits for
   };
-  /// Why the rank stopped. It must have stopped.
+  /// Returns the reason why the rank is blocked. The rank must be blocked.
   Wait waitOf(int rank) const;
 
 private:

@@ -19,32 +19,32 @@
 
 namespace bowline {
 
-/// How long the actions of one stage take, in ticks: any unit, the same for all.
+/// The durations of the actions of one stage in ticks, an arbitrary unit that all stages share.
 struct StageCosts {
   int64_t forward = 1;
   int64_t backwardInput = 1;
   int64_t backwardWeight = 1;
-  /// The cost of B, where it is not the sum of I and W.
+  /// The cost of B; none means the sum of I and W.
   std::optional<int64_t> backward;
 
   int64_t of(ActionKind kind) const;
 };
 
 struct ScheduleCosts {
-  /// Per stage, or one for all. By default "unit costs", F = I = W = 1 and B = 2.
+  /// One entry per stage, or one entry for all stages. The default is unit costs: F = I = W = 1 and B = 2.
   std::vector<StageCosts> stages = {StageCosts{}};
   /// The time from the end of an action until a stage on another rank can use its result. Other than that transfers are
   /// free: they run beside the actions and never share a link.
   int64_t transfer = 0;
-  /// The cost of a forward and a backward that overlap, where it is not their sum.
+  /// The cost of a forward and a backward that overlap; none means the sum of both.
   std::optional<int64_t> overlapped;
 };
 
-/// Numbers of (chunk, microbatch) whose forward ran, at the time of the most.
+/// The peak numbers of activations that a rank holds. Each (chunk, microbatch) counts from its F.
 struct PeakActivations {
-  /// ... and not yet their B or I. All that a rank holds where backwards are not split.
+  /// The peak if activations are freed by B or I. Exact if backwards are not split.
   int untilInput = 0;
-  /// ... and not yet their B or W: the activations that it holds if W needs everything that I needed.
+  /// The peak if activations are freed by B or W, because W needs everything that I needed.
   int untilWeight = 0;
 
   bool operator==(const PeakActivations &) const = default;
@@ -55,8 +55,8 @@ struct SimulatedRank {
   int64_t busy = 0;                  // sum of all actions (of blocks, where they overlap)
   /// The idle time of the whole step: makespan - busy.
   int64_t bubble = 0;
-  /// The idle time between the rank's own first and last action. The zero-bubble papers count this: steps follow each
-  /// other without a barrier, so that a rank's start of the next step fills its idle time at the end.
+  /// The idle time between the rank's own first and last action. The zero-bubble papers count only this: without a
+  /// barrier between steps, a rank fills its idle time at the end with the start of the next step.
   int64_t innerBubble = 0;
   PeakActivations peak;
 };

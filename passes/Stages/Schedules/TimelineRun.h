@@ -18,7 +18,7 @@ struct TimelineTimes {
   std::vector<std::vector<int64_t>> ranks;
 };
 
-/// How long a computation takes, in units: F, I and W one, B two.
+/// The duration of a computation in units: 1 for F, I and W, 2 for B.
 int64_t unitCostOf(StepKind computation);
 
 struct TimelineCosts {
@@ -26,8 +26,8 @@ struct TimelineCosts {
   int64_t transfer = 1;
 };
 
-/// Runs a timeline as PipelineTimeline.h says, with as many slots as it needs. Internal, naming a rank and a step, when
-/// it does not come to its end.
+/// Simulates a timeline with unlimited slots. Returns Internal, naming a rank and a step, if the timeline does not run
+/// to its end.
 absl::StatusOr<TimelineTimes> runTimeline(const PipelineTimeline &timeline, const TimelineCosts &costs);
 
 } // namespace bowline

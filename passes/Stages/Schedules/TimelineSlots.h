@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// Fills `timeline.slots`. The rest must be there. Internal when the timeline hangs.
+/// Fills `timeline.slots` from the other members. Returns Internal if the timeline deadlocks.
 ///
 /// A class of buffers needs as many slots as the largest (newest - oldest microbatch alive + 1). With one fewer these
 /// two would share one. Where a computation of the same rank ends a life, the order of steps alone decides when.

@@ -24,7 +24,7 @@ namespace bowline {
 /// - no transfer waits forever, where each rank sends to and receives from each other rank, activations and gradients
 ///   apart, in one stream with rendezvous and no buffers: what one rank sends in one order the other must consume in
 ///   that order.
-/// These are necessary too: a refused schedule hangs, or computes something else than the step.
+/// These conditions are also necessary: a rejected schedule would deadlock, or compute something else than the step.
 ///
 /// InvalidArgument names an action and its rank (both counted from 0), the action that it waits for, and the place of
 /// that one, as in "rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank".

@@ -16,17 +16,17 @@
 
 namespace bowline {
 
-/// How many layers the parameters of a module say that there are. Fails with a diagnostic at the module where no
-/// parameter is in a layer, or at a parameter whose layer has none before it.
+/// The number of layers, from the `layer` attributes of the module's parameters. Fails with a diagnostic at the module
+/// if no parameter has a layer, or at a parameter if no parameter is in the layer before its own.
 mlir::FailureOr<int64_t> countLayers(mlir::ModuleOp module);
 
-/// The parameters and layers that values of a forward function depend on.
+/// Finds the parameters and layers on which the values of a forward function depend.
 class LayerAnalysis {
 public:
   enum class Kind {
-    Free,      ///< on no parameter: every stage may have it
-    Weight,    ///< on one parameter alone: another form of it, to be made where it is used
-    Activation ///< on more: belongs to a layer
+    Free,      ///< depends on no parameter: every stage may compute it
+    Weight,    ///< depends on one parameter only: a form of it, which each stage that uses it computes
+    Activation ///< depends on more: belongs to a layer
   };
 
   /// \p layers is the number of layers of the function's module.
@@ -40,8 +40,8 @@ public:
   /// Whether an operation computes an activation, or uses one and has no result.
   bool isActivation(mlir::Operation *op) const;
 
-  /// The cost of each layer in the forward pass, up to a common factor: floating-point operations, or traffic where
-  /// that takes longer by the model. The first layer's includes operations before it, the last one's those after it.
+  /// The cost of each layer in the forward pass, up to a common factor: the longer of arithmetic and memory traffic by
+  /// the model. The first layer includes the operations before it, the last layer those after it.
   std::vector<double> costs(const targets::CostModel &model) const;
 
 private:

@@ -19,9 +19,9 @@
 
 namespace bowline {
 
-/// Divides the loss of a module into the virtual stages that a strategy asks for: inserts `stage.transfer` for values
-/// that cross, from neighbour to neighbour, and mirrors of parameters that a second stage uses. The module gets
-/// `stage.count`, its parameters `stage.index`.
+/// Divides the loss function of a module into the virtual stages of a strategy. Inserts a chain of `stage.transfer`,
+/// from neighbour to neighbour, for each value that crosses stages, and a mirror of each parameter that a second stage
+/// uses. Sets `stage.count` on the module and `stage.index` on its parameters.
 class StageAssignment {
 public:
   /// `location` is that of the strategy's line about stages, for messages. `strategy` outlives the assignment.
