@@ -10,6 +10,10 @@ void DotColumns(const GemmShape& shape, const typename Operand::Source* a, const
                 const GemmOutput& output) {
   constexpr int kColumns = 4;
   constexpr int64_t kSteps = kLanes * Operand::kStepsPerWord, kFinish = 16 * kColumns;
+  // The next columns where rows of B are short, which the processor does not see coming: their lines in order. Else a
+  // kilobyte ahead in each row.
+  constexpr int64_t kBytes = sizeof(typename Operand::Source), kShortBytes = 16384;
+  const bool is_short = shape.b_n == shape.k && kColumns * shape.k * kBytes <= kShortBytes;
   float done[kFinish];
   for (int64_t j0 = 0; j0 < shape.n; j0 += kColumns) {
     const typename Operand::Source* column[kColumns];
@@ -17,6 +21,14 @@ void DotColumns(const GemmShape& shape, const typename Operand::Source* a, const
     Vec sum[kColumns][2] = {};
     int64_t k = 0;
     for (; k + 2 * kSteps <= shape.k; k += 2 * kSteps) {
+      if (is_short) {
+        const auto* next = reinterpret_cast<const char*>(column[0] + kColumns * (shape.k + k));
+#pragma clang loop unroll(full)
+        for (int64_t line = 0; line < 2 * kSteps * kColumns * kBytes; line += 64) __builtin_prefetch(next + line);
+      } else {
+#pragma clang loop unroll(full)
+        for (const auto* at : column) __builtin_prefetch(reinterpret_cast<const char*>(at + k) + 1024);
+      }
 #pragma clang loop unroll(full)
       for (int half = 0; half < 2; ++half) {
         const Vec words = Operand::template AlongSteps<kLanes>(a + k + half * kSteps);
