@@ -16,7 +16,11 @@ bowline_precompile_headers(bowline_runtime_headers VERSION ${absl_VERSION}
 # is not among them: it has objects at namespace scope, which every source would construct.)
 set(BOWLINE_PLAN_SCHEMA ${CMAKE_SOURCE_DIR}/runtime/plan/plan.fbs)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${BOWLINE_PLAN_SCHEMA})
-file(SHA256 ${BOWLINE_PLAN_SCHEMA} BOWLINE_PLAN_SCHEMA_SHA256)
+# Of the schema without comments and empty lines, so that plans outlive an edit of a comment.
+file(READ ${BOWLINE_PLAN_SCHEMA} BOWLINE_PLAN_SCHEMA_TEXT)
+string(REGEX REPLACE " *//[^\n]*" "" BOWLINE_PLAN_SCHEMA_TEXT "${BOWLINE_PLAN_SCHEMA_TEXT}")
+string(REGEX REPLACE "\n+" "\n" BOWLINE_PLAN_SCHEMA_TEXT "${BOWLINE_PLAN_SCHEMA_TEXT}")
+string(SHA256 BOWLINE_PLAN_SCHEMA_SHA256 "${BOWLINE_PLAN_SCHEMA_TEXT}")
 bowline_precompile_headers(bowline_plan_headers
   VERSION "${absl_VERSION} ${nlohmann_json_VERSION} ${FlatBuffers_VERSION} ${BOWLINE_PLAN_SCHEMA_SHA256}"
   HEADERS ${BOWLINE_COMMON_RUNTIME_HEADERS} <nlohmann/json.hpp> <runtime/plan/plan_generated.h>
