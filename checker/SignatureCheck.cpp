@@ -4,7 +4,7 @@
 
 #include "checker/Counterexample.h"
 #include "checker/KernelSignature.h"
-#include "kernels/signatures/coverage.h"
+#include "kernels/registry/kernel_traits.h"
 #include "runtime/plan/meaning/code_contract.h"
 #include "runtime/plan/view/plan_view.h"
 #include "targets/target.h"

@@ -12,8 +12,8 @@ namespace bowline::kernels {
 absl::Span<const KernelDefinition> AllKernels() {
   static const std::vector<KernelDefinition> kernels = [] {
     std::vector<KernelDefinition> all = {
-#define BOWLINE_KERNEL(name) name##Definition(),
-#include "kernels/cpu/definitions.inc"
+#define BOWLINE_KERNEL(Name, name) Name##Definition(),
+#include "kernels/registry/kernels.inc"
 #undef BOWLINE_KERNEL
     };
     std::sort(all.begin(), all.end(),

@@ -8,8 +8,8 @@
 
 namespace bowline::kernels {
 
-#define BOWLINE_KERNEL(name) KernelDefinition name##Definition();
-#include "kernels/cpu/definitions.inc"  // IWYU pragma: keep
+#define BOWLINE_KERNEL(Name, name) KernelDefinition Name##Definition();
+#include "kernels/registry/kernels.inc"  // IWYU pragma: keep
 #undef BOWLINE_KERNEL
 
 }  // namespace bowline::kernels

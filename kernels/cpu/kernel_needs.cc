@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/embedding/scatter_scratch.h"
@@ -19,25 +18,15 @@ namespace bowline::kernels {
 namespace {
 
 struct Needs {
-  std::string name;
+  std::string_view name;
   absl::StatusOr<size_t> (*scratch)(const Signature& signature, Isa isa);
 };
-
-// "GatherRows" is registered as "gather_rows".
-std::string RegisteredName(std::string_view words) {
-  std::string name;
-  for (const char c : words) {
-    if (absl::ascii_isupper(c) && !name.empty()) name += '_';
-    name += absl::ascii_tolower(c);
-  }
-  return name;
-}
 
 const std::vector<Needs>& AllNeeds() {
   static const std::vector<Needs> all = [] {
     std::vector<Needs> needs = {
-#define BOWLINE_KERNEL(Name) {RegisteredName(#Name), &Name##Scratch},
-#include "kernels/cpu/definitions.inc"
+#define BOWLINE_KERNEL(Name, name) {name, &Name##Scratch},
+#include "kernels/registry/kernels.inc"
 #undef BOWLINE_KERNEL
     };
     std::sort(needs.begin(), needs.end(), [](const Needs& a, const Needs& b) { return a.name < b.name; });

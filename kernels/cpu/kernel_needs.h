@@ -17,8 +17,8 @@ namespace bowline::kernels {
 // Declares NameScratch for each kernel that CMake registers (bowline_register_kernels); it is defined in the folder of
 // the kernel's family. It returns the bytes of workspace of a kernel that is created where `isa` is the best
 // instruction set, and kInvalidArgument for a signature that creating the kernel refuses.
-#define BOWLINE_KERNEL(Name) absl::StatusOr<size_t> Name##Scratch(const Signature& signature, Isa isa);
-#include "kernels/cpu/definitions.inc"  // IWYU pragma: keep
+#define BOWLINE_KERNEL(Name, name) absl::StatusOr<size_t> Name##Scratch(const Signature& signature, Isa isa);
+#include "kernels/registry/kernels.inc"  // IWYU pragma: keep
 #undef BOWLINE_KERNEL
 
 // Calls NameScratch of the kernel that the signature names, such as "gather_rows". kNotFound if there is none.

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/grid.h"
+#include "kernels/cuda/programs.h"
 #include "kernels/signatures/attention_signature.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels::cuda {
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::vector<Parameter> WithSize(std::vector<Parameter> parameters, const AttentionShape& s) {
   for (int64_t value : {s.queries, s.keys, s.heads, s.kv_heads, s.head_dim})
@@ -131,6 +131,8 @@ size_t BackwardWorkspace(const AttentionShape& s, bool in_order) {
   return static_cast<size_t>(std::min(aligned(bytes), kNoCardHas));
 }
 
+namespace {
+
 absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape s, ParseAttentionForward(signature));
   if (ByMatrixInstructions(s)) {
@@ -173,5 +175,10 @@ absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signatur
                                   General(signature, s, "backward_queries", 3, s.queries, s.heads, std::move(with_dq)));
   return WithLibrary(signature, s, true, {scratch, {std::move(delta), std::move(keys), std::move(queries)}});
 }
+
+}  // namespace
+
+CudaKernel AttentionBackwardCuda() { return {&AttentionBackwardProgram, {"causal", "scale", "window"}}; }
+CudaKernel AttentionForwardCuda() { return {&AttentionForwardProgram, {"causal", "scale", "window"}}; }
 
 }  // namespace bowline::kernels::cuda

@@ -5,9 +5,6 @@
 
 namespace bowline::kernels::cuda {
 
-absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature);
-absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signature);
-
 // Whether cuDNN computes it on some card: bf16, heads of at most 256 elements in eights, rows that f32 counts.
 bool MayBeByLibrary(const AttentionShape& shape, bool backward);
 

@@ -3,19 +3,16 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/grid.h"
 
 namespace bowline::kernels::cuda {
 namespace {
 
-constexpr int64_t kThreads = 256;
-constexpr int64_t kMostBlocks = 65535;  // along y
 // Rows and columns of a tile, so that all tiles of A and B are as aligned as A and B.
 constexpr int64_t kTileUnit = 64;
 constexpr int64_t kWidestTile = 8192;
 constexpr int64_t kLanes = 32, kSlices = 8;  // of epilogue.cu
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-uint32_t U32(int64_t value) { return static_cast<uint32_t>(value); }
 Parameter ArgumentOf(int index, int64_t bytes = 0) {
   return Parameter::Argument(U32(index), static_cast<uint64_t>(bytes));
 }
@@ -31,8 +28,8 @@ LibraryProduct WithoutEpilogue(LibraryProduct product) {
 
 DeviceLaunch OverTile(std::string function, int64_t rows, int64_t columns, std::vector<Parameter> parameters) {
   return {std::move(function),
-          {U32(CeilDiv(columns, kThreads)), U32(std::min(rows, kMostBlocks)), 1},
-          {kThreads, 1, 1},
+          {U32(CeilDiv(columns, kBlockThreads)), U32(std::min(rows, kMaxBlocksY)), 1},
+          {kBlockThreads, 1, 1},
           0,
           std::move(parameters)};
 }

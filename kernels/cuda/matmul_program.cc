@@ -1,8 +1,7 @@
-#include "kernels/cuda/matmul_program.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/programs.h"
 #include "kernels/signatures/product_signature.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -37,8 +36,13 @@ absl::Status CheckEpilogue(const Signature& signature, const ProductShape& shape
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// The product of `matmul`, by the library, with the epilogues of kernels/registry/product_epilogue.h that the library
+// computes as they are defined. kInvalidArgument for what ParseProduct refuses, and
+//   an epilogue that is generated, and a packed B, which are forms for processors;
+//   an epilogue with an operand of which neither rows nor columns are contiguous, as one call has to compute it;
+//   GELU with a C of f32: the library does not say how exactly it computes tanh, and bf16 has 8 bits;
+//   a matrix besides C with rows of no multiple of 8 elements (CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+//   sums with a C of bf16, whose type they would have.
 // A library's products are faster with workspace, and small ones do not need much. They run with any workspace.
 absl::StatusOr<KernelProgram> MatmulProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const ProductShape parsed, ParseProduct(signature));
@@ -74,6 +78,13 @@ absl::StatusOr<KernelProgram> MatmulProgram(const Signature& signature) {
   product.vector_argument = parsed.vector;
   product.matrix_argument = parsed.matrix;
   return KernelProgram{std::min(wanted, signature.scratch_limit / 256 * 256), {}, {product}};
+}
+
+}  // namespace
+
+CudaKernel MatmulCuda() {
+  return {&MatmulProgram,
+          {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed", kEpilogue}};
 }
 
 }  // namespace bowline::kernels::cuda

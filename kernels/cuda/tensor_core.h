@@ -139,9 +139,9 @@ inline void WaitForCopies() { emulator::WaitForCopies(0); }
 
 #endif
 
-// [rows][kDim] of bf16 in shared memory, at a multiple of a row's bytes. Its chunks of 16 bytes change places within a
-// row, so that eight rows of one chunk lie in different banks; rows have a power of two of them, whose last ones may
-// not be used.
+// A matrix [rows][kDim] of bf16 in shared memory, whose address is a multiple of kRowBytes. A row is divided into
+// chunks of 16 bytes, and each row permutes its chunks in another way, so that the same chunk of eight rows lies in
+// different banks. kRowBytes is a power of two, so a row may end with chunks that nothing uses.
 template <int kDim>
 struct SharedRows {
   static_assert(kDim % 16 == 0 && kDim <= 128);

@@ -16,6 +16,9 @@ namespace bowline::kernels {
 // The argument that the kernel writes.
 inline constexpr size_t kResult = SIZE_MAX;
 
+// The names of the checks.
+inline constexpr std::string_view kCheckOffsets = "check_offsets", kCheckIds = "check_ids";
+
 struct DataCheck {
   std::string_view kernel;  // of these data
   size_t argument;          // which of its arguments they are

@@ -1,6 +1,7 @@
 #include "kernels/signatures/attention_signature.h"
 
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -100,5 +101,8 @@ absl::StatusOr<AttentionShape> ParseAttentionBackward(const Signature& signature
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 8, "dv"));
   return shape;
 }
+
+KernelTraits AttentionBackwardTraits() { return {}; }
+KernelTraits AttentionForwardTraits() { return {}; }
 
 }  // namespace bowline::kernels

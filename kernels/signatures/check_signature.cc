@@ -1,7 +1,10 @@
 #include "kernels/signatures/check_signature.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/data_check.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
@@ -22,9 +25,23 @@ absl::StatusOr<DataCheckShape> Parse(const Signature& signature, std::string_vie
   return DataCheckShape{count, static_cast<int32_t>(rows)};
 }
 
+constexpr absl::string_view kNearest = "; the run counted it as the nearest that is not, and its results are of no use";
+
+std::string DescribeWrongOffset(int32_t place, int32_t value) {
+  return absl::StrCat("offset ", place - 1, " of rows in groups is ", value,
+                      ", which is below the one before it, or 0, or above the number of rows", kNearest);
+}
+
+std::string DescribeWrongId(int32_t place, int32_t value) {
+  return absl::StrCat("row number ", place - 1, " is ", value, ", which is below 0 or no row of the table", kNearest);
+}
+
 }  // namespace
 
 absl::StatusOr<DataCheckShape> ParseCheckOffsets(const Signature& signature) { return Parse(signature, "offsets", 1); }
 absl::StatusOr<DataCheckShape> ParseCheckIds(const Signature& signature) { return Parse(signature, "ids", -1); }
+
+KernelTraits CheckOffsetsTraits() { return {.describe_fault = &DescribeWrongOffset}; }
+KernelTraits CheckIdsTraits() { return {.describe_fault = &DescribeWrongId}; }
 
 }  // namespace bowline::kernels

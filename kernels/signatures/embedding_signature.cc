@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/data_check.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -57,6 +58,15 @@ absl::StatusOr<EmbeddingShape> ParseScatterAddRows(const Signature& signature) {
       ParseEmbedding(signature, "updates", update, SumTypeOf(signature, out, update), /*gathers=*/false));
   if (shape.tokens > INT32_MAX) return Refuse(signature, "'ids' has more than 2^31 - 1 elements");
   return shape;
+}
+
+KernelTraits GatherRowsTraits() {
+  return {.data_check = DataCheck{.kernel = kCheckIds, .argument = 1, .rows = 0, .is_row = true},
+          .left_out_rows = ValidRows{.count = 2, .arguments = {1, 3}}};  // of ids and out
+}
+KernelTraits ScatterAddRowsTraits() {
+  return {.data_check = DataCheck{.kernel = kCheckIds, .argument = 1, .rows = kResult, .is_row = true},
+          .left_out_rows = ValidRows{.count = 2, .arguments = {0, 1}, .zeros = {0}}};  // of updates and ids
 }
 
 }  // namespace bowline::kernels

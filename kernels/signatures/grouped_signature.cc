@@ -1,10 +1,14 @@
 #include "kernels/signatures/grouped_signature.h"
 
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/registry/valid_rows.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
+
+// Offsets are argument 2, and at most the number of rows of argument 0.
+static constexpr DataCheck kOffsetsCheck = {.kernel = kCheckOffsets, .argument = 2, .rows = 0, .is_row = false};
 
 absl::StatusOr<GroupedMatmulShape> ParseGroupedMatmul(const Signature& signature) {
   GroupedMatmulShape shape;
@@ -59,6 +63,15 @@ absl::StatusOr<GroupedOuterShape> ParseGroupedOuter(const Signature& signature) 
     return Refuse(signature, "'offsets' must have 2 elements or more, and at most one more than 'out' has matrices");
   }
   return shape;
+}
+
+KernelTraits GroupedMatmulTraits() {
+  return {.data_check = kOffsetsCheck,
+          .valid_rows = ValidRows{.count = 2, .arguments = {0}, .zeros = {3}},  // of rows and out
+          .left_out_rows = ValidRows{.count = 2, .arguments = {0, 3}}};
+}
+KernelTraits GroupedOuterTraits() {
+  return {.data_check = kOffsetsCheck, .valid_rows = ValidRows{.count = 2, .arguments = {0, 1}}};  // of both operands
 }
 
 }  // namespace bowline::kernels

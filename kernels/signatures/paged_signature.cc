@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 #include "types/cache_rows.h"
@@ -144,6 +145,17 @@ absl::StatusOr<PagedAttentionShape> ParsePagedAttention(const Signature& signatu
     if (window < shape.paged.table * shape.paged.block_size) shape.window = window;
   }
   return shape;
+}
+
+KernelTraits SequencePositionsTraits() {
+  return {.sequences =
+              SequenceOperands{.rows = 0, .lengths = 1, .step = 2, .blocks = std::nullopt, .cache = std::nullopt}};
+}
+KernelTraits CacheWriteTraits() {
+  return {.sequences = SequenceOperands{.rows = 2, .lengths = 3, .step = 1, .blocks = 4, .cache = 0}};
+}
+KernelTraits PagedAttentionTraits() {
+  return {.sequences = SequenceOperands{.rows = 3, .lengths = 4, .step = 0, .blocks = 5, .cache = 1}};
 }
 
 }  // namespace bowline::kernels

@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 #include "types/block_formats.h"
@@ -74,6 +75,11 @@ absl::StatusOr<QuantizedGatherShape> ParseQuantizedGather(const Signature& signa
   BOWLINE_KERNEL_RETURN_IF_ERROR(
       CheckShape(signature, 2, "out", expected, "the shape of 'ids', then the elements of a row of 'table'"));
   return QuantizedGatherShape{table, ids.ElementCount(), out};
+}
+
+KernelTraits QuantizedMatmulTraits() { return {}; }
+KernelTraits QuantizedGatherTraits() {
+  return {.data_check = DataCheck{.kernel = kCheckIds, .argument = 1, .rows = 0, .is_row = true}};
 }
 
 }  // namespace bowline::kernels

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -109,5 +110,8 @@ absl::StatusOr<RandomSpec> ParseRandomUniform(const Signature& signature) {
   const float limit = static_cast<float>(hi);
   return RandomSpec{std::move(shard), key, {lo, hi - lo, limit, std::nextafter(limit, -INFINITY)}, DType::kF32};
 }
+
+KernelTraits RandomNormalTraits() { return {}; }
+KernelTraits RandomUniformTraits() { return {}; }
 
 }  // namespace bowline::kernels

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
@@ -45,5 +46,7 @@ absl::StatusOr<SampleTokensShape> ParseSampleTokens(const Signature& signature) 
   if (shape.vocabulary > INT32_MAX) return Refuse(signature, "more than 2^31 - 1 logits in a row");
   return shape;
 }
+
+KernelTraits SampleTokensTraits() { return {}; }
 
 }  // namespace bowline::kernels

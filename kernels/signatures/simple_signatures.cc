@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/kernel_traits.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -69,5 +70,8 @@ absl::StatusOr<RopeAnglesShape> ParseRopeAngles(const Signature& signature) {
   BOWLINE_KERNEL_RETURN_IF_ERROR(ReadScaling(signature, shape));
   return shape;
 }
+
+KernelTraits FillTraits() { return {}; }
+KernelTraits RopeAnglesTraits() { return {}; }
 
 }  // namespace bowline::kernels

@@ -18,8 +18,8 @@ struct RopeAnglesShape {
   DType element;  // one of types/computed_types.h
   double theta;   // finite and positive
   int64_t positions, half;
-  // A frequency f becomes f * (s + (1 - s) * rate) with s = clamp(f * slope - offset, 0, 1), which is f of these
-  // values.
+  // The kernel scales each frequency f to f * (s + (1 - s) * rate), with s = clamp(f * slope - offset, 0, 1). The
+  // defaults leave f as it is.
   double rate = 1, slope = 0, offset = 0;
 };
 absl::StatusOr<RopeAnglesShape> ParseRopeAngles(const Signature& signature);
