@@ -38,7 +38,7 @@ private:
     int64_t issue, call, position;
     std::vector<uint32_t> clock; // when it begins
   };
-  /// The uses of a buffer; those of one call if its values stay in one call.
+  /// The uses of a buffer: those in one call of a segment if no value outlives a call, else those in all calls.
   struct Uses {
     mlir::Value buffer;
     int64_t call, firstIssue, lastIssue, lastPosition;

@@ -54,7 +54,8 @@ struct Sequence {
   bool decodes() const { return size() - cached == 1; }
 };
 
-// A token that a step gave to a sequence. If it was the last, `ended` is kStop, kLength, or kFailed for token -1.
+// A token that a step gave to a sequence, or -1 where its logits were not finite: then `ended` is kFailed. If the token
+// was the last one, `ended` is kStop or kLength.
 struct Progress {
   uint64_t id = 0;
   SampledToken sampled;

@@ -136,8 +136,8 @@ void chooseStreams(llvm::ArrayRef<std::unique_ptr<Nest>> nests, mlir::func::Func
 /// Returns how many elements a loop over `size` elements computes at once for `roots`.
 int64_t chooseLanes(llvm::ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes, bool isReduction);
 
-/// Returns whether all of `reductions`, over the same dimensions, reduce values of reductions that are contiguous along
-/// a row. Vectors then lie along the rows.
+/// Returns whether one of `reductions` has reductions as operands that mostly load elements contiguous along the
+/// dimension that they reduce, a row. Vectors then lie along rows. All of `reductions` have the same dimensions.
 bool reducesRowByRow(llvm::ArrayRef<const Expr *> reductions);
 
 /// Returns the (output, input) pairs that may be the same memory: for every position, the same unit reads the input's

@@ -13,9 +13,9 @@
 
 namespace bowline {
 
-// Returns "step" and "state", a digest of step, data and settings in trainer_state.json. With `rank`, the file of that
-// rank, adds "rank", and "run" if the run has a name. Whole files do not name the run, so that runs with equal states
-// save equal bytes.
+// Returns the metadata of a file of a checkpoint: "step" and "state", a digest of the step, data and settings that
+// trainer_state.json has. For the file of one rank, whose number is `rank`, also "rank", and "run" if the run has a
+// name. Files of whole tensors do not name the run, so that runs with equal states save equal bytes.
 std::map<std::string, std::string> FileMetadata(const TrainerState& state, std::optional<int64_t> rank);
 
 // Checks that a file was saved with `state`, and by `rank` if given. Otherwise returns kInvalidArgument, naming the
