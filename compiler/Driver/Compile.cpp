@@ -115,8 +115,10 @@ static absl::Status checkSizes(ModuleOp module, const CompileOptions &options, i
   const StepSizes sizes{batch, strategy.microbatches.value_or(1), batch == 0 ? 0 : options.seq};
   StepSizeRules rules(std::move(strategy));
   if (options.memoryLimit > 0 && batch > 0 && !flags.areMicrobatchesInFile)
-    rules.adviseOnly([&](const StepSizes &advised) {
+    rules.adviseOnly([&](const StepSizes &advised, StringRef schedule) {
       CompileOptions tried = options;
+      if (!schedule.empty())
+        tried.strategy.schedule = schedule.str();
       tried.batch = advised.batch;
       tried.strategy.microbatches = advised.microbatches;
       const std::optional<uint64_t> bytes = arenaBytesWith(tried);

@@ -256,26 +256,46 @@ std::optional<std::string> StepSizeRules::otherSchedule(const StepSizes &sizes) 
 }
 
 std::string StepSizeRules::advise(const StepSizes &sizes, const StepFlags &flags) const {
-  std::vector<std::string> ways;
-  auto accepts = [&](int64_t batch, int64_t microbatches) {
-    return !isAccepted || isAccepted({batch, microbatches, sizes.seq});
+  std::vector<std::string> ways, tooLarge;
+  auto accepts = [&](const StepSizes &advised, llvm::StringRef schedule = "") {
+    return !isAccepted || isAccepted(advised, schedule);
   };
-  std::vector<int64_t> counts = nearestMicrobatches(sizes), batches = nearestBatches(sizes);
-  const bool hasNearest = !counts.empty() || !batches.empty();
-  llvm::erase_if(counts, [&](int64_t count) { return !accepts(sizes.batch, count); });
-  llvm::erase_if(batches, [&](int64_t batch) { return !accepts(batch, sizes.microbatches); });
-  if (!counts.empty())
-    ways.push_back(describeMicrobatches(absl::StrJoin(counts, " or "), flags));
-  if (!batches.empty())
-    ways.push_back(absl::StrCat("--batch ", absl::StrJoin(batches, " or ")));
-  if (!hasNearest && sizes.batch > 0)
-    if (std::optional<StepSizes> pair = nearestPair(sizes); pair && accepts(pair->batch, pair->microbatches))
-      ways.push_back(absl::StrCat("--batch ", pair->batch, " with ",
+  // One of the lists gets a way with the counts that are accepted, the other one with those that are not.
+  auto sort = [&](const std::vector<int64_t> &counts, llvm::function_ref<StepSizes(int64_t)> sizesWith,
+                  llvm::function_ref<std::string(const std::string &)> describe) {
+    std::vector<int64_t> accepted, refused;
+    for (int64_t count : counts)
+      (accepts(sizesWith(count)) ? accepted : refused).push_back(count);
+    if (!accepted.empty())
+      ways.push_back(describe(absl::StrJoin(accepted, " or ")));
+    if (!refused.empty())
+      tooLarge.push_back(describe(absl::StrJoin(refused, " or ")));
+  };
+  const std::vector<int64_t> counts = nearestMicrobatches(sizes), batches = nearestBatches(sizes);
+  sort(
+      counts,
+      [&](int64_t count) {
+        return StepSizes{sizes.batch, count, sizes.seq};
+      },
+      [&](const std::string &list) { return describeMicrobatches(list, flags); });
+  sort(
+      batches,
+      [&](int64_t batch) {
+        return StepSizes{batch, sizes.microbatches, sizes.seq};
+      },
+      [&](const std::string &list) { return absl::StrCat("--batch ", list); });
+  if (counts.empty() && batches.empty() && sizes.batch > 0)
+    if (std::optional<StepSizes> pair = nearestPair(sizes))
+      (accepts(*pair) ? ways : tooLarge)
+          .push_back(absl::StrCat("--batch ", pair->batch, " with ",
                                   describeMicrobatches(absl::StrCat(pair->microbatches), flags)));
   if (std::optional<std::string> schedule = otherSchedule(sizes))
-    ways.push_back(flags.isScheduleInFile ? absl::StrCat("the line 'schedule \"", *schedule, "\"'")
+    (accepts(sizes, *schedule) ? ways : tooLarge)
+        .push_back(flags.isScheduleInFile ? absl::StrCat("the line 'schedule \"", *schedule, "\"'")
                                           : absl::StrCat("--schedule ", *schedule));
-  if (ways.empty())
-    return hasNearest && isAccepted ? "; those nearby that go together do not meet --memory-limit" : "";
-  return absl::StrCat("; use ", absl::StrJoin(ways, ", or "));
+  if (!ways.empty())
+    return absl::StrCat("; use ", absl::StrJoin(ways, ", or "));
+  if (!tooLarge.empty())
+    return absl::StrCat("; with ", absl::StrJoin(tooLarge, ", or "), " the plan needs more than --memory-limit");
+  return "";
 }

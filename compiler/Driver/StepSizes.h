@@ -43,8 +43,9 @@ public:
   explicit StepSizeRules(Strategy strategy, std::optional<int64_t> maxPositions = std::nullopt,
                          std::string source = "as config.json says");
 
-  /// Restricts advice to sizes that \p accepts, such as those within a memory limit.
-  void adviseOnly(std::function<bool(const StepSizes &)> accepts) { isAccepted = std::move(accepts); }
+  /// Restricts advice to sizes and schedules that \p accepts, such as those within a memory limit. The text is the name
+  /// of another schedule, or empty for the schedule of the strategy.
+  void adviseOnly(std::function<bool(const StepSizes &, llvm::StringRef)> accepts) { isAccepted = std::move(accepts); }
 
   /// Returns OK, or the first failing condition that does not depend on the schedule, without advice.
   absl::Status checkBesideSchedule(const StepSizes &sizes) const;
@@ -84,7 +85,7 @@ private:
   std::optional<int64_t> maxPositions;
   std::string positionsSource;
   int64_t batchRanks = 1;
-  std::function<bool(const StepSizes &)> isAccepted;
+  std::function<bool(const StepSizes &, llvm::StringRef schedule)> isAccepted;
 };
 
 } // namespace bowline
