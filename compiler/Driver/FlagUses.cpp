@@ -29,6 +29,7 @@ static constexpr FlagUse kFlagUses[] = {
     {"--zero-axis", kTrain, Phase::Local},
     {"--prefetch", kTrain, Phase::Local},
     {"--zero-once", kTrain, Phase::Local},
+    {"--zero-each", kTrain, Phase::Local},
     {"--schedule", kTrain, Phase::Train},
     {"--stages", kTrain, Phase::Train},
     {"--recompute", kTrain, Phase::Fuse},

@@ -33,7 +33,7 @@ public:
       tryChoice(smallestStep());
       return describeModel();
     }
-    for (const Choice &choice : {Choice{}, moreMicrobatches(), smallestStep()})
+    for (const Choice &choice : {gatherEach(), Choice{}, moreMicrobatches(), smallestStep()})
       if (std::optional<Choice> found = tryChoice(choice))
         return absl::StrCat("; use ", nameOf(*found), ", with which it needs at most ", formatBytes(leastBytes));
     return describeLeast();
@@ -44,11 +44,20 @@ private:
   struct Choice {
     int64_t batch = 0, microbatches = 0, seq = 0; // 0: as given
     std::string recompute = {}, mesh = {};        // empty: as given
-    bool isZero3 = false;
+    bool isZero3 = false, isZeroEach = false;
     bool isPossible = true;
 
-    bool changesSizes() const { return batch > 0 || microbatches > 0 || seq > 0 || !mesh.empty(); }
+    bool changesStep() const { return batch > 0 || microbatches > 0 || seq > 0 || !mesh.empty() || isZeroEach; }
   };
+
+  /// Whole parameters and gradients of one microbatch at a time, where the schedule keeps those of a pass by default.
+  Choice gatherEach() const {
+    const StrategyFlags &flags = options.strategy;
+    const llvm::StringRef schedule = flags.schedule;
+    return {.isZeroEach = true,
+            .isPossible = flags.zero == 3 && !flags.zeroOnce && !flags.zeroEach &&
+                          (schedule == "gpipe" || schedule.starts_with("breadth_first"))};
+  }
 
   /// Microbatches of one sequence a rank: the same step in less memory.
   Choice moreMicrobatches() const {
@@ -80,6 +89,8 @@ private:
       flags.push_back("--mesh " + choice.mesh);
     if (choice.isZero3)
       flags.push_back("--zero 3");
+    if (choice.isZeroEach)
+      flags.push_back("--zero-each");
     if (choice.seq > 0)
       flags.push_back(absl::StrCat("--seq ", choice.seq));
     if (choice.batch > 0)
@@ -101,7 +112,7 @@ private:
     std::optional<Choice> found;
     for (const char *recompute : {"", "full", "auto"}) {
       const bool isWorthIt =
-          *recompute == '\0' ? choice.changesSizes() : options.from < Phase::Fuse && result.recompute != recompute;
+          *recompute == '\0' ? choice.changesStep() : options.from < Phase::Fuse && result.recompute != recompute;
       const bool isAuto = llvm::StringRef(recompute) == "auto";
       if (!isWorthIt || (isAuto && (!found || !choice.mesh.empty())))
         continue;
@@ -130,6 +141,8 @@ private:
       tried.strategy.mesh = choice.mesh;
     if (choice.isZero3)
       tried.strategy.zero = 3;
+    if (choice.isZeroEach)
+      tried.strategy.zeroEach = true;
     const std::optional<uint64_t> arena = arenaBytesWith(tried);
     if (!arena)
       return false;

@@ -83,7 +83,13 @@ int64_t RankFormula::copies() const {
 // Rajbhandari et al. 2020, section 5.
 int64_t RankFormula::gradients() const {
   const bool isDivided = strategy.zero >= 2 || (strategy.zero == 1 && strategy.microbatches == 1);
-  return 4 * parameters() / (isDivided ? strategy.zeroRanks : 1);
+  const int64_t whole = strategy.gathersOnce ? 4 * parameters() : 0; // as microbatches add them up
+  return 4 * parameters() / (isDivided ? strategy.zeroRanks : 1) + whole;
+}
+
+// Stages have a copy for forward and one for backward passes.
+int64_t RankFormula::gatheredOnce() const {
+  return strategy.gathersOnce ? (strategy.stages > 1 ? 2 : 1) * strategy.width() * parameters() : 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,10 +159,11 @@ MemoryRows RankFormula::layerRows(int64_t largest) const {
   rows.recomputed = std::llround(activations().again);
   rows.gradientsOfActivations = 8 * stream + 3 * strategy.width() * (strategy.tokens * shape.inner / strategy.tensor);
   // Rajbhandari et al. 2020, section 7.
-  if (strategy.zero == 3)
+  if (strategy.zero == 3 && !strategy.gathersOnce)
     rows.gathered = strategy.width() * (shape.matrices() / strategy.tensor + strategy.prefetch * largestOfLayer);
   // The bound of SegmentSchedule.h.
-  const bool nothingWaits = strategy.zero == 0 || (strategy.zero == 1 && strategy.microbatches > 1);
+  const bool nothingWaits =
+      strategy.zero == 0 || (strategy.zero == 1 && strategy.microbatches > 1) || strategy.gathersOnce;
   const int64_t waiting = nothingWaits ? 0 : (strategy.zero == 3 ? 1 : 2) * largest;
   rows.passingGradients = 4 * (waiting + largestOfLayer);
   return rows;
@@ -167,7 +174,7 @@ MemoryRows RankFormula::lossRows() const {
   MemoryRows rows;
   if (!part.hasHead)
     return rows;
-  if (strategy.zero == 3)
+  if (strategy.zero == 3 && !strategy.gathersOnce)
     rows.gathered = strategy.width() * table;
   rows.passingGradients = 4 * table * (strategy.isBf16 ? 1 : 3); // in f32 also those of two tiles
   if (strategy.isBf16)
@@ -182,6 +189,7 @@ MemoryRows RankFormula::atBegin() const {
   rows.weightsAndMoments = weightsAndMoments();
   rows.activations = std::llround(activations().kept);
   rows.copies = copies();
+  rows.gathered += gatheredOnce();
   if (strategy.microbatches > 1)
     rows.gradients = gradients();
   return rows;
@@ -198,6 +206,7 @@ MemoryRows RankFormula::atEnd() const {
     rows.copies = copies();
   }
   rows.weightsAndMoments = weightsAndMoments();
+  rows.gathered += gatheredOnce();
   rows.gradients = gradients();
   return rows;
 }

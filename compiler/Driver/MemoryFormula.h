@@ -58,6 +58,7 @@ struct MemoryStrategy {
   bool isSequenceParallel = false;
   int64_t zero = 0; ///< level of ZeRO, 0 to 3
   int64_t prefetch = 1;
+  bool gathersOnce = false; ///< with level 3, once for all microbatches of a pass
   RecomputeLevel recompute = RecomputeLevel::None;
   bool isBf16 = false;
   int64_t tokens = 0;               ///< t, tokens of one microbatch on one rank
@@ -86,7 +87,7 @@ struct MemoryRows {
   int64_t activations = 0;            ///< activations kept for the backward pass
   int64_t recomputed = 0;             ///< activations that the backward pass has recomputed
   int64_t copies = 0;                 ///< bf16 copies of weights, kept from the forward to the backward pass
-  int64_t gathered = 0;               ///< matrices gathered with ZeRO 3
+  int64_t gathered = 0;               ///< matrices, or whole parameters, gathered with ZeRO 3
   int64_t logits = 0;                 ///< logits and their gradients
   int64_t gradientsOfActivations = 0; ///< gradients of activations of one layer
   int64_t passingGradients = 0;       ///< gradients of parameters: the current one, and those that wait for a reduction
@@ -130,6 +131,8 @@ private:
   MemoryRows layerRows(int64_t largest) const;
   /// The rows while the loss is computed; zeros on a rank without the head.
   MemoryRows lossRows() const;
+  /// The bytes of whole parameters that all microbatches of a pass share.
+  int64_t gatheredOnce() const;
 
   const LayeredShape &shape;
   const MemoryStrategy &strategy;

@@ -63,8 +63,6 @@ absl::StatusOr<MemoryInputs> bowline::memoryInputsOf(const hf::ModelConfig &conf
   // Patterns may divide anything, and ranks without an axis of their own repeat the work.
   if (!strategy.patterns.empty())
     return absl::UnimplementedError("parameters that lines of a strategy shard");
-  if (strategy.gathersOnce)
-    return absl::UnimplementedError("--zero-once");
   MemoryInputs inputs;
   inputs.shape = {.hidden = config.hidden,
                   .inner = config.intermediate,
@@ -89,6 +87,7 @@ absl::StatusOr<MemoryInputs> bowline::memoryInputsOf(const hf::ModelConfig &conf
   if (result.zero > 0)
     inputs.zeroAxis = strategy.zeroAxis;
   result.prefetch = strategy.prefetch;
+  result.gathersOnce = result.zero == 3 && result.microbatches > 1 && strategy.gathersOnce;
   result.isBf16 = options.dtype == "bf16";
   result.tokens = options.batch / (parts * result.microbatches) * options.seq;
   return inputs;

@@ -38,6 +38,7 @@ static absl::Status checkPhases(const CompileOptions &options) {
                             {!flags.zeroAxis.empty(), "--zero-axis"},
                             {flags.prefetch.has_value(), "--prefetch"},
                             {flags.zeroOnce, "--zero-once"},
+                            {flags.zeroEach, "--zero-each"},
                             {flags.overlapChunks.has_value(), "--overlap-chunks"},
                             {flags.bucketBytes.has_value(), "--bucket-bytes"},
                             {!flags.recompute.empty(), "--recompute"}};

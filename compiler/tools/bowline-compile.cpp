@@ -126,7 +126,9 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--zero-once", s.zeroOnce,
                "With --zero 3: gather parameters and reduce gradients once for all microbatches that a pass takes in a "
-               "row, and keep them meanwhile");
+               "row, and keep them meanwhile; the default of --schedule gpipe and breadth_first");
+  app.add_flag("--zero-each", s.zeroEach,
+               "With --zero 3: gather parameters and reduce gradients for each microbatch; the default otherwise");
   app.add_option("--schedule", s.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax) + " [1f1b]")
       ->check(isGiven);
   app.add_option("--stages", s.stages, "Layers of each stage, as in [0..3],[4..9],[10] [balanced]")->check(isGiven);

@@ -171,9 +171,11 @@ LogicalResult ZeroOp::verify() {
   if (getPrefetch() && level != 3)
     return emitOpError("prefetches with level ")
            << level << ", which gathers no parameters ahead of use; remove it, or use level 3";
-  if (getOnce() && level != 3)
-    return emitOpError("gathers once with level ")
-           << level << ", which gathers no parameters; remove it, or use level 3";
+  if ((getOnce() || getEach()) && level != 3)
+    return emitOpError("gathers ") << (getOnce() ? "once" : "for each microbatch") << " with level " << level
+                                   << ", which gathers no parameters; remove it, or use level 3";
+  if (getOnce() && getEach())
+    return emitOpError("gathers once and for each microbatch; remove 'once' or 'each'");
   if (prefetch < 0)
     return emitOpError("prefetches ") << prefetch << " gathers ahead of use; the nearest valid number is 0";
   return success();

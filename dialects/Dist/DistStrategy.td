@@ -110,14 +110,17 @@ def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
     Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). The axis is
     one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,
     else the first such axis of the batch. With level 3 up to `prefetch` gathers of parameters may be under way ahead of
-    use, by default one. `once`: where microbatches run one after the other, their parameters are gathered once for all
-    of them, and their gradients are added up whole and reduced once; both are in memory meanwhile.
+    use, by default one. With `once` a pass gathers parameters once for all microbatches that it takes in a row, adds up
+    their whole gradients, and reduces these once; both are in memory meanwhile. With `each` it gathers and reduces for
+    each microbatch. Default: `once` for stages with the schedules `gpipe` and `breadth_first`, which exist for that
+    (Lamy-Poirier, 2023), else `each`.
 
-    **Constraints:** a level from 0 to 3, an axis for 1 to 3 alone; `prefetch` is not negative; `prefetch` and `once` are
-    for level 3 alone.
+    **Constraints:** a level from 0 to 3, an axis for 1 to 3 alone; `prefetch` is not negative; `prefetch`, `once` and
+    `each` are for level 3 alone, and at most one of `once` and `each` is there.
   }];
-  let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch, UnitAttr:$once);
-  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? (`once` $once^)? `` custom<NoBraces>(attr-dict)";
+  let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch, UnitAttr:$once,
+      UnitAttr:$each);
+  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? (`once` $once^)? (`each` $each^)? `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 

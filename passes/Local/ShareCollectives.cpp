@@ -10,6 +10,7 @@
 #include "passes/Analysis/Roles.h"
 #include "passes/Local/Passes.h"
 #include "passes/Local/Stages/SharedCollectives.h"
+#include "passes/Strategy/Strategy.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace bowline {
@@ -31,9 +32,16 @@ public:
     auto strategy = dist::StrategyOp::of(role);
     auto zero = strategy ? strategy.getOnly<dist::ZeroOp>() : dist::ZeroOp();
     auto entry = graph::EntryOp::find(role, EntryKind::TrainStep);
-    if (!zero || !zero.getOnce() || !entry)
+    if (!zero || !entry)
+      return markAllAnalysesPreserved();
+    FailureOr<Strategy> chosen = Strategy::fromOp(strategy);
+    if (failed(chosen))
+      return signalPassFailure();
+    if (!chosen->gathersOnce)
       return markAllAnalysesPreserved();
     SharedCollectives::Counts counts = SharedCollectives(role, entry).run();
+    if (counts.gathers == 0 && !zero.getOnce())
+      return markAllAnalysesPreserved(); // a default
     if (counts.gathers == 0) {
       emitRemark(zero.getLoc()) << "'once' shares nothing: no pass of "
                                 << (role.getSymName() ? "'" + role.getSymName()->str() + "'" : std::string("the step"))

@@ -35,6 +35,7 @@ public:
     flags.zeroAxis = zeroAxis;
     flags.prefetch = said(prefetch);
     flags.zeroOnce = zeroOnce;
+    flags.zeroEach = zeroEach;
     flags.schedule = schedule;
     flags.microbatches = said(microbatches);
     flags.stages = stages;

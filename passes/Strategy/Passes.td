@@ -16,6 +16,7 @@ def AddStrategy : Pass<"add-strategy", "::mlir::ModuleOp"> {
     Option<"zeroAxis", "zero-axis", "std::string", "\"\"", "Axis of ZeRO, else that of the batch">,
     Option<"prefetch", "prefetch", "int64_t", "1", "Gathers of parameters that may be under way ahead of use">,
     Option<"zeroOnce", "zero-once", "bool", "false", "Gather and reduce once for all microbatches of a pass">,
+    Option<"zeroEach", "zero-each", "bool", "false", "Gather and reduce for each microbatch">,
     Option<"schedule", "schedule", "std::string", "\"\"", "Pipeline schedule">,
     Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">,
     Option<"stages", "stages", "std::string", "\"\"", "balanced, or [0..5],[6..10],[11]">,

@@ -173,7 +173,6 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
     return success();
   zeroLevel = line.getLevel();
   prefetch = line.getPrefetch().value_or(1);
-  gathersOnce = line.getOnce();
   if (line.getAxis()) {
     zeroAxis = *line.getAxis();
     if (zeroAxis == stageAxis)
@@ -265,7 +264,14 @@ LogicalResult Strategy::readStages(dist::StrategyOp op) {
 LogicalResult Strategy::readPipeline(dist::StrategyOp op) {
   if (auto line = op.getOnly<dist::MicrobatchesOp>())
     microbatches = line.getCount();
-  return failure(failed(readSchedule(op)) || failed(readStages(op)));
+  if (failed(readSchedule(op)) || failed(readStages(op)))
+    return failure();
+  // Stages take all microbatches in a row with these schedules alone.
+  const bool isInRows =
+      schedule && (schedule->kind == ScheduleKind::GPipe || schedule->kind == ScheduleKind::BreadthFirst);
+  if (auto line = op.getOnly<dist::ZeroOp>())
+    gathersOnce = line.getOnce() || (zeroLevel == 3 && isInRows && !line.getEach());
+  return success();
 }
 
 FailureOr<Strategy> Strategy::fromOp(dist::StrategyOp op) {

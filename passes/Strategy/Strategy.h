@@ -66,7 +66,7 @@ public:
   int64_t zeroLevel = 0;
   /// The number of gathers of parameters that may be under way ahead of use with level 3.
   int64_t prefetch = 1;
-  bool gathersOnce = false; ///< with ZeRO 3, for microbatches in a row
+  bool gathersOnce = false; ///< with ZeRO 3, once for all microbatches that a pass takes in a row
 
 private:
   mlir::LogicalResult readMesh(dist::StrategyOp op);

@@ -133,26 +133,27 @@ LogicalResult FlagWriter::addZero() {
     int64_t level = *flags.zero;
     Flag zero = flag("--zero " + Twine(level));
     LogicalResult said = say<dist::ZeroOp>(
-        zero, /*isDefault=*/level == 0 && flags.zeroAxis.empty() && !flags.prefetch &&
-                  !flags.zeroOnce, // the line refuses them
+        zero, /*isDefault=*/level == 0 && flags.zeroAxis.empty() && !flags.prefetch && !flags.zeroOnce &&
+                  !flags.zeroEach, // the line refuses them
         [&](dist::ZeroOp line) { return static_cast<int64_t>(line.getLevel()) == level; },
         [&](OpBuilder &builder) {
           dist::ZeroOp::create(builder, zero.location, builder.getI64IntegerAttr(level), StringAttr(), IntegerAttr(),
-                               UnitAttr());
+                               UnitAttr(), UnitAttr());
         });
     if (failed(said))
       return failure();
   }
   auto line = find<dist::ZeroOp>();
   Flag axis = flag("--zero-axis " + flags.zeroAxis), prefetch = flag("--prefetch " + Twine(flags.prefetch.value_or(0)));
-  Flag once = flag("--zero-once");
-  if (!line && (flags.prefetch || flags.zeroOnce || !flags.zeroAxis.empty()))
-    return emitError((flags.prefetch   ? prefetch
-                      : flags.zeroOnce ? once
-                                       : axis)
+  const bool saysGathers = flags.zeroOnce || flags.zeroEach;
+  Flag gathers = flag(flags.zeroOnce ? "--zero-once" : "--zero-each");
+  if (!line && (flags.prefetch || saysGathers || !flags.zeroAxis.empty()))
+    return emitError((flags.prefetch ? prefetch
+                      : saysGathers  ? gathers
+                                     : axis)
                          .location)
            << "says how parameters and states are divided, which nothing asks for; add --zero "
-           << (flags.prefetch || flags.zeroOnce ? "3" : "1, 2 or 3") << ", or remove it";
+           << (flags.prefetch || saysGathers ? "3" : "1, 2 or 3") << ", or remove it";
   if (!flags.zeroAxis.empty()) {
     if (line.getAxis() && *line.getAxis() != flags.zeroAxis)
       return refuse(line, axis);
@@ -163,8 +164,15 @@ LogicalResult FlagWriter::addZero() {
       return refuse(line, prefetch);
     line.setPrefetch(*flags.prefetch);
   }
+  if (flags.zeroOnce && flags.zeroEach)
+    return emitError(flag("--zero-each").location)
+           << "gathers parameters for each microbatch, and --zero-once once for all; remove one of them";
+  if ((flags.zeroOnce && line.getEach()) || (flags.zeroEach && line.getOnce()))
+    return refuse(line, gathers);
   if (flags.zeroOnce)
     line.setOnce(true);
+  if (flags.zeroEach)
+    line.setEach(true);
   return success();
 }
 

@@ -28,7 +28,8 @@ struct StrategyFlags {
   std::optional<int64_t> zero; ///< level, 0 to 3
   std::string zeroAxis;
   std::optional<int64_t> prefetch; ///< gathers of parameters that may be under way ahead of use with level 3
-  bool zeroOnce = false;           ///< gathers and reduces once for all microbatches with level 3
+  bool zeroOnce = false;           ///< gathers and reduces once for all microbatches of a pass with level 3
+  bool zeroEach = false;           ///< gathers and reduces for each microbatch with level 3
   std::string schedule;            ///< kScheduleSyntax
   std::optional<int64_t> microbatches;
   std::string stages;                   ///< "balanced", or "[0..5],[6..10],[11]"

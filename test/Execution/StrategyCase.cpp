@@ -160,7 +160,7 @@ std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c
   if (!c.mesh.empty())
     flags.bucketBytes = c.bucketBytes;
   if (c.zero == 3)
-    flags.prefetch = c.prefetch, flags.zeroOnce = c.zeroOnce;
+    flags.prefetch = c.prefetch, flags.zeroOnce = c.zeroOnce, flags.zeroEach = !c.zeroOnce;
   if (!c.overlap)
     options.disabledSteps = {"overlap-commands"};
   auto compiled = compileModule(*module, options);

@@ -150,6 +150,7 @@ class BadInput(tools.ToolTest):
 
     def test_flags_of_the_other_mode(self):
         values = {"--batch": 2, "--microbatches": 1, "--zero": 0, "--zero-axis": "dp", "--prefetch": 1, "--zero-once": None,
+                  "--zero-each": None,
                   "--schedule": "1f1b",
                   "--stages": "balanced", "--recompute": "none", "--bucket-bytes": "25MiB", "--optimizer": "adamw",
                   "--lr": 0.001, "--beta1": 0.9, "--beta2": 0.95, "--eps": 1e-8, "--weight-decay": 0.1, "--clip-norm": 1,

@@ -48,6 +48,7 @@ class Strategy:
     sequence: bool = False  # --sequence-parallel
     zero: int = 0
     prefetch: int = 1
+    once: bool = False  # --zero 3 gathers once for all microbatches of a pass
     recompute: str = "none"
     dtype: str = "f32"
     tokens: int = 2048  # of a sequence; each part of a microbatch is one sequence
@@ -78,7 +79,7 @@ class Strategy:
         if self.zero > 0:
             flags += ["--zero", self.zero, "--zero-axis", "fsdp" if self.sharded > 1 else "dp"]
         if self.zero == 3:
-            flags += ["--prefetch", self.prefetch]
+            flags += ["--prefetch", self.prefetch, "--zero-once" if self.once else "--zero-each"]
         if self.stages > 1:
             stages = ",".join(f"[{begin}..{end - 1}]" if end - begin > 1 else f"[{begin}]"
                               for begin, end in self.split(shape.layers))
@@ -131,7 +132,8 @@ class Rank:
         """All of the rank's, as they are kept until the update: Rajbhandari et al. 2020, section 5."""
         zero, several = self.strategy.zero, self.strategy.microbatches > 1
         divided = zero >= 2 or (zero == 1 and not several)
-        return 4 * self.parameters // (self.strategy.zero_ranks if divided else 1)
+        whole = 4 * self.parameters if self.strategy.once else 0  # as microbatches add them up
+        return 4 * self.parameters // (self.strategy.zero_ranks if divided else 1) + whole
 
     def in_flight(self):
         """Pairs of a chunk and a microbatch whose activations are kept at one time, at most: Huang et al. 2019 (GPipe),
@@ -168,7 +170,7 @@ class Rank:
         if not self.has_head:
             return 0
         strategy = self.strategy
-        gathered = strategy.width * self.table if strategy.zero == 3 else 0
+        gathered = strategy.width * self.table if strategy.zero == 3 and not strategy.once else 0
         if strategy.dtype == "f32":  # the gradient of the head, and those of two tiles
             return 3 * 4 * self.table + gathered
         return 4 * self.table + 6 * strategy.tokens * self.shape.vocabulary // strategy.tensor + gathered
@@ -180,16 +182,22 @@ class Rank:
 
     def gathered(self):
         """Matrices of a layer, and those ahead of their use: Rajbhandari et al. 2020, section 7."""
-        if self.strategy.zero < 3:
+        if self.strategy.zero < 3 or self.strategy.once:
             return 0
         layer = self.shape.matrices // self.strategy.tensor
         return self.strategy.width * (layer + self.strategy.prefetch * self.largest_of_layer)
+
+    def gathered_once(self):
+        """Whole parameters for all microbatches of a pass; stages have a copy for forward and one for backward passes."""
+        if not self.strategy.once:
+            return 0
+        return (2 if self.strategy.stages > 1 else 1) * self.strategy.width * self.parameters
 
     def passing_gradients(self, largest):
         """The one that is computed, and those that wait to be scattered, of which `largest` is the largest: the bound
         of SegmentSchedule.h."""
         zero = self.strategy.zero
-        if zero == 0 or (zero == 1 and self.strategy.microbatches > 1):
+        if zero == 0 or (zero == 1 and self.strategy.microbatches > 1) or self.strategy.once:
             return 4 * self.largest_of_layer
         return (1 if zero == 3 else 2) * 4 * largest + 4 * self.largest_of_layer
 
@@ -209,7 +217,7 @@ class Rank:
         return begin, end + self.gradients()
 
     def peak(self):
-        return self.weights_and_moments() + max(self.peaks())
+        return self.weights_and_moments() + self.gathered_once() + max(self.peaks())
 
 
 def predicted(shape, strategy):

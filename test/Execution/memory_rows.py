@@ -18,7 +18,7 @@ def loss_rows(rank):
     """Of the head: its gradients, its gathered matrix, and logits, which in f32 are those of tiles."""
     if not rank.has_head:
         return {}
-    gathered = rank.strategy.width * rank.table if rank.strategy.zero == 3 else 0
+    gathered = rank.strategy.width * rank.table if rank.strategy.zero == 3 and not rank.strategy.once else 0
     gradients = 4 * rank.table * (3 if rank.strategy.dtype == "f32" else 1)
     return {"gathered": gathered, "passing_gradients": gradients, "logits": rank.loss() - gathered - gradients}
 
@@ -32,6 +32,7 @@ def moments(rank):
     always = {"weights_and_moments": rank.weights_and_moments()}
     in_flight = {"activations": rank.activations()[0], "copies": rank.copies()}
     gradients = {"gradients": rank.gradients()}
+    once = rank.gathered_once()
     several = rank.strategy.microbatches > 1
     table = rank.table if rank.has_embedding or rank.has_head else 0
     begin = max(layer_rows(rank, max(table, rank.largest_of_layer)), loss_rows(rank), key=total)
@@ -43,6 +44,7 @@ def moments(rank):
     end = always | gradients | end
     for rows, peak in zip((begin, end), rank.peaks(), strict=True):
         assert abs(total(rows) - rank.weights_and_moments() - peak) < 1, (rows, peak)
+        rows["gathered"] = rows.get("gathered", 0) + once
     return begin, end
 
 
@@ -67,7 +69,8 @@ def records():
                     "vocabulary": shape.vocabulary, "layers": shape.layers, "tensor": strategy.tensor,
                     "stages": strategy.stages, "zero": strategy.zero, "zero_ranks": strategy.zero_ranks,
                     "schedule": strategy.schedule, "chunks": strategy.chunks, "microbatches": strategy.microbatches,
-                    "sequence": strategy.sequence, "prefetch": strategy.prefetch, "recompute": strategy.recompute,
+                    "sequence": strategy.sequence, "prefetch": strategy.prefetch, "once": strategy.once,
+                    "recompute": strategy.recompute,
                     "dtype": strategy.dtype, "tokens": strategy.tokens, "rank": number,
                     "in_flight": rank.in_flight(), "parameters": rank.parameters, "begin": begin, "end": end})
 

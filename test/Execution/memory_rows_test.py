@@ -20,6 +20,8 @@ STRATEGIES = {
     "zero 2, microbatches": Strategy(data=4, zero=2, microbatches=4, **BF16),
     "zero 3 f32": Strategy(data=4, zero=3, tokens=256),
     "zero 3 full": Strategy(data=2, sharded=4, zero=3, recompute="full", **BF16),
+    "zero 3 once": Strategy(data=2, zero=3, once=True, microbatches=4, **BF16),
+    "pp gpipe, dp zero 3": Strategy(stages=2, data=2, zero=3, once=True, schedule="gpipe", microbatches=4, **BF16),
     "tp, sp": Strategy(tensor=4, sequence=True, **BF16),
     "pp": Strategy(stages=2, microbatches=4, **BF16),
     "pp interleaved, dp zero 1": Strategy(stages=2, data=2, zero=1, schedule="interleaved", chunks=2, microbatches=4,

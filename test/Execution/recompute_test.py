@@ -200,6 +200,19 @@ class Recompute(tools.ToolTest):
         flags = advice[1].replace(",", "").replace(" and ", " ").split()
         _, arena, _ = self.compile("llama-tiny", "--target-cpu", "x86-64-v3", "--memory-limit", "1000KiB", *flags)
         self.assertLessEqual(arena, 1000 << 10)
+        # Stages that take microbatches in a row keep whole parameters, unless they gather for each.
+        rows = ("--mesh", "pp=2,dp=2", "--microbatches", 3, "--zero", 3)
+        _, each, _ = self.compile("llama-tiny", *rows, "--schedule", "gpipe", "--zero-each")
+        limit = each + (96 << 10)  # without code advice is compiled, which may need more
+        text = self.compile("llama-tiny", *rows, "--schedule", "gpipe", "--memory-limit", limit, exit_code=1)
+        self.assertIn("; use --zero-each, with which it needs at most ", text)
+        # Sizes of a step that go together, and a schedule of them, are tried too.
+        chunks = ("--mesh", "pp=2", "--microbatches", 3, "--schedule", "interleaved:2")
+        text = self.compile("llama-tiny", *chunks, "--memory-limit", "1GiB", exit_code=1)
+        schedule = re.search("--schedule [a-z0-9_:]+", text)
+        self.assertIsNotNone(schedule, text)
+        text = self.compile("llama-tiny", *chunks, "--memory-limit", "100KiB", exit_code=1)
+        self.assertRegex(text, rf"; with --microbatches .*or {schedule[0]} the plan needs more than --memory-limit")
         # A number without a unit.
         self.assertIn("without a unit is in bytes: give one, as in --memory-limit 80GiB",
                       self.compile("llama-tiny", "--memory-limit", "80", exit_code=1))

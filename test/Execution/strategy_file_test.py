@@ -52,6 +52,8 @@ CASES = {
                  [mesh(dp=2), "zero level 3 prefetch 2"], [1]),
     "once": (["--mesh", "dp=2", "--zero", "3", "--zero-once", "--microbatches", "3"],
              [mesh(dp=2), "zero level 3 once", "microbatches 3"], [1]),
+    "each": (["--mesh", "pp=2,dp=2", "--zero", "3", "--zero-each", "--microbatches", "3", "--schedule", "gpipe"],
+             [mesh(pp=2, dp=2), "zero level 3 each", "microbatches 3", 'schedule "gpipe"'], [1, 2]),
     "sequence": (["--mesh", "dp=3,tp=2", "--sequence-parallel"],
                  [mesh(dp=3, tp=2), 'sequence_parallel "tp"'], [1]),
     "buckets": (["--mesh", "dp=2", "--bucket-bytes", "8KiB"], [mesh(dp=2), "bucket_bytes 8192"], [1]),

@@ -317,7 +317,7 @@ class Week(WeekTest):
                    "weight-decay": 0}
         self.assertEqual(self.state()["recipe"].keys(), changes.keys())
         # A flag of training that is new is a setting, or says how a step is computed, which changes its rounding alone.
-        how = {"--batch", "--microbatches", "--zero", "--zero-axis", "--prefetch", "--zero-once", "--schedule", "--stages",
+        how = {"--batch", "--microbatches", "--zero", "--zero-axis", "--prefetch", "--zero-once", "--zero-each", "--schedule", "--stages",
                "--recompute", "--bucket-bytes", "--runs-in-flight"}
         described = re.split(r"\n  (?=-)", tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0])
         flags = {text.split()[0] for text in described if text.endswith("(train)")}

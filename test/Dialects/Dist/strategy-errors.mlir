@@ -201,6 +201,22 @@ dist.strategy @once {
 
 // -----
 
+dist.strategy @each {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{gathers for each microbatch with level 2, which gathers no parameters; remove it, or use level 3}}
+  zero level 2 each
+}
+
+// -----
+
+dist.strategy @once_and_each {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{gathers once and for each microbatch; remove 'once' or 'each'}}
+  zero level 3 once each
+}
+
+// -----
+
 dist.strategy @negative_prefetch {
   mesh @mesh ["dp"] [2]
   // expected-error @+1 {{prefetches -1 gathers ahead of use; the nearest valid number is 0}}

@@ -41,6 +41,7 @@ MemoryInputs inputsOf(const Json& record) {
   strategy.microbatches = record["microbatches"];
   strategy.isSequenceParallel = record["sequence"];
   strategy.prefetch = record["prefetch"];
+  strategy.gathersOnce = record["once"];
   strategy.recompute = levelOf(record["recompute"]);
   strategy.isBf16 = record["dtype"] == "bf16";
   strategy.tokens = record["tokens"];
