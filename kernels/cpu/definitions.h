@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_DEFINITIONS_H_
 #define BOWLINE_KERNELS_CPU_DEFINITIONS_H_
 
-// The CPU kernels, one function per registry entry: those that CMake registers (bowline_register_kernels), each defined
-// in its family's folder.
+// Declares NameDefinition, which returns the kernel's definition, for each CPU kernel that CMake registers with
+// bowline_register_kernels. Each is defined in the folder of its kernel family.
 
 #include "kernels/registry/registry.h"
 

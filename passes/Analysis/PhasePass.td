@@ -3,9 +3,9 @@
 
 include "mlir/Pass/PassBase.td"
 
-// A pass on the program of a rank, or on all of it before ranks have programs of their own. It needs the program as the
-// phase before `phase`, or earlier passes of this phase, leave it, and is refused elsewhere (PhasePass.h). The verifier
-// in the folder of the phase demands the form in which the phase leaves the program.
+// A pass of phase `phase`, which runs on the program of a rank, or on the whole program before it is divided by rank.
+// The module must have completed the phase before `phase`, or `phase` itself; elsewhere the pass fails (PhasePass.h).
+// The verifier in the phase's folder checks the form in which the phase leaves the program.
 class PhasePass<string argument, string phase>
     : PassBase<argument, "::bowline::PhasePass<::bowline::Phase::" # phase # ">">;
 

@@ -4,23 +4,23 @@
 include "passes/Analysis/PhasePass.td"
 
 def DonateBuffers : PhasePass<"donate-buffers", "Hoist"> {
-  let summary = "Compute results where they are wanted, instead of copying them there";
+  let summary = "Write results directly to their destinations instead of copying them there";
   let description = [{
-    A copy from a temporary buffer into a variable or an output disappears where the command that computes the temporary,
-    or the collective that receives it, may write the destination instead: nothing in between uses the destination,
-    except a kernel in place.
+    Removes a copy from a temporary buffer to a variable or an output, and lets the launch or collective that computes
+    the temporary write the destination directly. Requires that no command in between uses the destination; the
+    computing launch itself may read it if its kernel permits the in-place update.
   }];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
 def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
-  let summary = "Run launches once that give the same for every microbatch";
+  let summary = "Run launches once whose results are equal in all runs of a segment";
   let description = [{
-    A launch in a segment that runs several times moves in front of it, if it reads nothing that the segment changes:
-    weights that are rounded to bf16, tables of angles. Its results then keep their memory through all runs, so a
-    launch with small operands and large results stays where it is.
+    Moves a launch in a segment that runs several times, once per microbatch, in front of the segment if it reads no
+    buffer that the segment changes. Examples are weights rounded to bf16 and tables of angles. Its results then occupy
+    memory during all runs, so a launch with small operands and large results stays in the segment.
 
-    Expects in-place pairs to be known: runs after generate-kernels. Remark: how many commands moved.
+    Runs after generate-kernels, because it needs the in-place pairs of kernels. Remark: how many commands moved.
   }];
   let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
                         "Leave commands where they are rather than let the arena exceed so many bytes; 0: no limit">];
@@ -30,11 +30,11 @@ def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
 def MapWeights : PhasePass<"map-weights", "Hoist"> {
   let summary = "Read weights in place from memory of the caller, such as a mapped file";
   let description = [{
-    Weights that commands only read, and no rank exchanges, move to memory space `external`, aligned as their elements
-    are. Others stay in the arena.
+    Moves weights that this rank's launches and copies only read, and no collective uses, to memory space `external`,
+    with the alignment of their elements. Other weights stay in the arena.
 
-    Commands that use an external weight alone do not move into `prepare`, and no external weight is packed: either
-    would keep a second copy of the weight in memory. Runs before hoist-into-prepare and pack-weights.
+    A launch that reads an external weight does not move into `prepare`, and no external weight is packed: either would
+    keep a second copy of the weight in memory. So this pass runs before hoist-into-prepare and pack-weights.
 
     Remarks: how many weights of how many bytes are mapped, and how many are not.
   }];
@@ -42,46 +42,46 @@ def MapWeights : PhasePass<"map-weights", "Hoist"> {
 }
 
 def HoistIntoPrepare : PhasePass<"hoist-into-prepare", "Hoist"> {
-  let summary = "Run launches that depend on parameters alone once, when these are set";
+  let summary = "Run launches that depend only on parameters once, after the parameters are set";
   let description = [{
-    Where no entry but `init` writes a parameter, as in programs that only generate, launches that read parameters and
-    constants alone move into an entry of their own, `prepare`, with their results: tables of angles, weights in another
-    precision. The session runs it after parameters were set, before any other entry. Results that other
-    programs use become buffers of kind state that no `plan.state` names: they persist, and no checkpoint has them.
-    A command whose results are much larger than its operands stays where it is.
+    If no entry but `init` writes parameters, as in programs that only generate, moves launches that read only
+    parameters and constants, such as those that compute tables of angles or round weights, into the entry `prepare`.
+    A session runs `prepare` after a caller sets parameters and before it runs any other entry. Results that other
+    programs use become buffers of kind state that no `plan.state` names: they persist, and no checkpoint contains them.
+    A launch whose results are much larger than its operands stays.
 
-    Expects in-place pairs to be known: runs after generate-kernels. Remark: how many commands moved.
+    Runs after generate-kernels, because it needs the in-place pairs of kernels. Remark: how many commands moved.
   }];
   let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
                         "Leave commands where they are rather than let the arena exceed so many bytes; 0: no limit">];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
-// Least shares of the products' time that packing must save. A copy that is made in each step shares its memory with
-// others and is gone behind the loop of microbatches, so that little pays. A copy of a parameter that is the same in all
-// calls is one more for as long as the program is loaded, as large as the parameter: worth it where products gain much.
+// Least fractions of the products' time that packing must save. Panels that each step makes anew share memory with
+// other temporaries and die after the loop of microbatches, so a small saving pays. Panels that are equal in all calls
+// stay in memory as long as the program is loaded, as a second copy of the weight, so packing must save more.
 defvar kMinSavingInStep = "0.03";
 defvar kMinSavingForGood = "0.1";
 
 def PackWeights : PhasePass<"pack-weights", "Hoist"> {
   let summary = "Pack weights once for many matrix products";
   let description = [{
-    The kernel `matmul` multiplies panels of its second operand, which it copies anew in every call. Where one weight
-    is the second operand of several calls that nothing in between writes it, as over microbatches, a command `pack_matrix` makes the
-    panels once, right before the segment or where the weight is computed, and the calls take its buffer. Calls with the same weight in the same layout
-    share one buffer; the forward and the backward pass read a weight in different layouts. Results are the same bit for
-    bit, and the variables of the plan, so checkpoints too, stay as they are.
+    In every call, the kernel `matmul` copies its second operand into panels before it multiplies. If several calls,
+    such as one per microbatch, have the same weight as second operand and no command between them writes it, a command
+    `pack_matrix` makes the panels once: right before the segment, or after the command that computes the weight. The
+    calls then take its buffer. Calls that read a weight in the same layout share one buffer; the forward and backward
+    pass read a weight in different layouts. Results are bitwise equal; variables and checkpoints do not change.
 
-    Where no entry but `init` writes a parameter, the panels of parameters, and of values that `prepare` computes from
-    them, are made in entry `prepare` (hoist-into-prepare), and persist.
+    If no entry but `init` writes parameters, the entry `prepare` makes the panels of parameters, and of values that
+    `prepare` computes from them (hoist-into-prepare). These panels persist.
 
-    Not packed: weights that products read in place anyway, as those of few rows do; bf16, for a target without
-    AVX512-BF16; weights for which packing saves less than `min-saving` of the time of their products, by the model in
-    WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the
-    weight; anything where the strategy recomputes `full`: a user who computes all again to save memory wants no copies.
+    Does not pack weights that products read in place anyway, such as products of few rows; bf16 weights, for a target
+    without AVX512-BF16; weights for which packing saves, by the model in WeightPacking.h, less than the fraction
+    `min-saving` of their products' time, or `min-persistent-saving` for panels that persist. Packs nothing if the
+    strategy recomputes `full`: a user who recomputes all activations to save memory wants no copies of weights.
 
-    Leaves a remark for each packed weight: bytes, calls and the share of time that is saved; and one for each reason why
-    others stay plain, with the bytes that this leaves free.
+    Leaves a remark for each packed weight (bytes, calls, and the fraction of time saved), and one remark for each
+    reason why other weights are not packed, with their number.
   }];
   let options = [
     Option<"memoryLimit", "memory-limit", "int64_t", "0",

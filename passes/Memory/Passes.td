@@ -6,13 +6,13 @@ include "passes/Analysis/PhasePass.td"
 def PackArena : PhasePass<"pack-arena", "Memory"> {
   let summary = "Give every buffer its place in the arena";
   let description = [{
-    Persistent buffers (parameters, states, constants, inputs, outputs) come first and overlap nothing. Above them, each
-    program's temporary buffers share memory where they are not alive at the same time, as ArenaPacker.h says; programs
-    share with each other. An output of a command takes over the memory of an input that dies
-    there where the kernel allows it. Each memory space is packed by itself. `plan.arena_bytes` is the end of the highest
-    buffer of the device, exactly, and `plan.other_arenas` says the same of other spaces.
+    Places the persistent buffers (parameters, states, constants, inputs, outputs) first; they overlap no other buffer.
+    Above them, temporary buffers of a program share memory if they are not alive at the same time (ArenaPacker.h), and
+    all programs share the same memory. An output of a command takes over the memory of an input whose last use is this
+    command, if the kernel allows it. Packs each memory space separately. Sets `plan.arena_bytes` to the end of the
+    highest buffer in device memory, and `plan.other_arenas` to the ends in the other spaces.
 
-    `plan.live_bytes` is the lower bound that the peak of live bytes gives. Remark: the arena beside that bound.
+    Sets `plan.live_bytes` to a lower bound: the peak of the bytes alive at one time. Remark: the arena and that bound.
   }];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }

@@ -6,18 +6,18 @@ include "passes/Analysis/PhasePass.td"
 def OverlapCommands : PhasePass<"overlap-commands", "Overlap"> {
   let summary = "Let communication run beside computation";
   let description = [{
-    Every communicator gets a stream, and commands an order in which they overlap, by list scheduling with the cost
-    model of CommandCost.h (SegmentSchedule.h): gradients are reduced, bucket by bucket, while the backward pass of the
-    last microbatch goes on, parameters are gathered ahead of their use, and commands that do not need the result of a
-    communication run while it is under way. The last run of a repeated segment and the segment behind it become one for
-    that (RunMerging.h). In a pipeline the last call of each segment that completes gradients gets the reductions of
-    these (EarlyReductions.h). All ranks of a communicator have the same program, so all issue its communication in the
-    same order.
+    Gives every communicator a stream, and orders commands by list scheduling with the cost model of CommandCost.h
+    (SegmentSchedule.h). Gradients are then reduced, bucket by bucket, during the backward pass of the last microbatch;
+    parameters are gathered ahead of their use; and commands that do not need the result of a communication run beside
+    it. For this, the last run of a repeated segment is merged with the segment after it (RunMerging.h). In a pipeline,
+    reductions of gradients move to the last call that adds to these gradients (EarlyReductions.h).
 
-    With a memory limit: no prefetch, then no merging, then no overlap at all, until the arena is within it.
+    All ranks of a communicator have the same program, so all issue its communication in the same order.
 
-    Runs after everything else that moves commands, insert-events right after it. Remarks: the model's time of a
-    step before and after, and how many reductions of a pipeline moved.
+    If the arena exceeds the memory limit, tries no prefetch, then also no merging, then no overlap.
+
+    Runs after all other passes that move commands, and directly before insert-events. Remarks: the time of a step by
+    the cost model, serial and overlapped, and how many reductions of a pipeline moved.
   }];
   let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
                         "Overlap less rather than let the arena exceed so many bytes; 0: no limit">,

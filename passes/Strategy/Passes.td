@@ -4,10 +4,10 @@
 include "mlir/Pass/PassBase.td"
 
 def AddStrategy : Pass<"add-strategy", "::mlir::ModuleOp"> {
-  let summary = "Write a strategy as the flags of bowline-compile do";
+  let summary = "Write a strategy from options that match the flags of bowline-compile";
   let description = [{
-    For `bowline-opt`: the options are the flags of `bowline-compile` with the same names, and go into the module's
-    `dist.strategy`, or into a new one (StrategyFlags.h).
+    For tests with `bowline-opt`. Each option equals the flag of `bowline-compile` with the same name. The pass writes
+    the options into the module's `dist.strategy`, which it creates if the module has none (StrategyFlags.h).
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as in pp=2,dp=2,tp=2">,

@@ -1,19 +1,19 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_PACK_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_PACK_H_
 
-// Rows of queries, keys and values as AMX's registers take them, of 1 KiB each (attention_amx_scratch.h). Only for
-// files compiled for AMX.
+// Packs rows of queries, keys and values into AMX's registers of 1 KiB each. attention_amx_scratch.h documents the
+// order. Only for files compiled for AMX.
 
 #include "kernels/cpu/attention/attention_words.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-struct AmxOwner;  // of the sizes of attention_amx_scratch.h
+struct AmxOwner;  // the Owner argument of the templates in attention_amx_scratch.h
 
 inline constexpr int64_t kRegisterHalves = 512;  // elements of bf16 in a register
 using Half32 = Halves<32>;
 
-// The first `count` elements, up to 32, and zeros; reads no others.
+// The first `count` elements, at most 32, then zeros. Does not read beyond `count`.
 BOWLINE_ALWAYS_INLINE Half32 LoadFirst(const uint16_t* from, int64_t count) {
   using Shorts = short __attribute__((__vector_size__(64)));
   const uint32_t mask = count >= 32 ? ~0u : (1u << count) - 1;
@@ -21,7 +21,7 @@ BOWLINE_ALWAYS_INLINE Half32 LoadFirst(const uint16_t* from, int64_t count) {
                             __builtin_ia32_loaddquhi512_mask(reinterpret_cast<const Shorts*>(from), Shorts{}, mask));
 }
 
-// 32 elements of a row from `d` on, or as many as the row has, with kWhole all; zeros where `is_row` is false.
+// 32 elements of a row from `d` on. Without kWhole, zeros beyond head_dim, and if `is_row` is false all zeros.
 template <bool kWhole>
 BOWLINE_ALWAYS_INLINE Half32 LoadRow(const uint16_t* source, int64_t row, int64_t stride, int64_t d, int64_t head_dim,
                                      bool is_row) {
@@ -31,7 +31,7 @@ BOWLINE_ALWAYS_INLINE Half32 LoadRow(const uint16_t* source, int64_t row, int64_
   return is_row ? LoadFirst(source + row * stride + d, head_dim - d) : Half32(0);
 }
 
-// 16 rows, each register after the other: groups of 32 elements.
+// Packs 16 rows as registers of A: for each 32 elements of head_dim a register of 16 rows. Missing rows are zeros.
 template <bool kWhole>
 static void PackRegisters(int64_t rows, int64_t head_dim, const uint16_t* source, int64_t stride, uint16_t* to) {
   for (int64_t d = 0; d < head_dim; d += 32) {
@@ -46,7 +46,7 @@ static void PackRegisters(int64_t rows, int64_t head_dim, const uint16_t* source
                                    : PackRegisters<false>(rows, head_dim, source, stride, to);
 }
 
-// Keys [begin, end) of a block, `begin` a multiple of 32; rows up to the next multiple of 32 are zeros.
+// Packs keys [begin, end) of a block as registers of B. `begin` is a multiple of 32; zeros up to the next one.
 template <bool kWhole>
 static void PackKeys(int64_t begin, int64_t end, int64_t head_dim, const uint16_t* source, int64_t stride,
                      uint16_t* to) {
@@ -77,7 +77,7 @@ BOWLINE_ALWAYS_INLINE void Interleave(Half32 a, Half32 b, Half32 (&pairs)[2], In
   pairs[1] = __builtin_shufflevector(a, b, (16 + kLane / 2 + kLane % 2 * 32)...);
 }
 
-// The same of values, in pairs of keys.
+// Packs values [begin, end) of a block as registers of B, in pairs of keys. Bounds and zeros as in PackKeys.
 template <bool kWhole>
 static void PackValues(int64_t begin, int64_t end, int64_t head_dim, const uint16_t* source, int64_t stride,
                        uint16_t* to) {
@@ -100,8 +100,8 @@ static void PackValues(int64_t begin, int64_t end, int64_t head_dim, const uint1
                                       : PackValues<false>(begin, end, head_dim, source, stride, to);
 }
 
-// The transpose of keys: [32 keys][16 elements][16 elements][32 keys], from what PackKeys made of them: its words are
-// pairs of elements of a key.
+// The transpose of keys [begin, end), as registers of A: [32 keys][16 elements][16 elements][32 keys]. `words` is the
+// output of PackKeys, whose words are pairs of elements of a key.
 template <int... kLane>
 BOWLINE_ALWAYS_INLINE void PackAcross(int64_t begin, int64_t end, int64_t head_dim, const uint16_t* words, uint16_t* to,
                                       IndexList<kLane...>) {

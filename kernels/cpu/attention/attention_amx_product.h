@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_PRODUCT_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_PRODUCT_H_
 
-// The products of blocks that attention is made of, in AMX's registers. Only for files compiled for AMX.
+// The block products that attention consists of, in AMX's registers. Only for files compiled for AMX.
 
 #include <cstdint>
 
@@ -9,15 +9,15 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Where a factor's registers are: distances from one row of a register to the next in bytes, and in elements to the
-// next 16 rows or columns of the product and to the next 32 terms of its sums.
+// Where a factor's registers are. `row_bytes` is the distance of rows within a register, in bytes. In elements,
+// `second` is the distance to the next 16 rows or columns of the product, `step` to the next 32 terms of its sums.
 struct AmxFactor {
   const uint16_t* first;
   int64_t row_bytes, second, step;
 };
 
-// C = A B, or C += A B, of 32 terms for each of `steps`, where C is 32 columns of 32 rows or, without kSecondRows, 16.
-// Registers 0 to 3 are C, 4 and 5 A, 6 and 7 B.
+// C = A B, or C += A B with kAccumulate, over `steps` steps of 32 terms. C has 32 columns, and 32 rows or, without
+// kSecondRows, 16. Registers 0 to 3 hold C, 4 and 5 hold A, 6 and 7 hold B.
 template <bool kSecondRows, bool kAccumulate>
 BOWLINE_ALWAYS_INLINE void MultiplyRegisters(int64_t steps, const AmxFactor& a, const AmxFactor& b, float* c,
                                              int64_t ld) {

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SCRATCH_H_
 
-// Units of attention in AMX tiles and the workspace of the thread that computes one, beside attention_scratch.h. All of
-// it is a template over a type of whoever includes it, so that each file has functions of its own, and whoever plans
-// for another machine counts without AMX's instructions.
+// The units of work of attention in AMX tiles, and the scratch of a thread that computes one; see attention_scratch.h.
+// All of it is a template over a type of the including file, so that each file has its own functions, and a compiler
+// that plans for another machine computes sizes without AMX's instructions.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace bowline::kernels {
 
-// A unit is a block of queries of some query heads that share a key head, so that many rows share the packed
-// keys and values. A head's rows begin at a multiple of kRows.
+// A unit of work is a block of queries of some query heads that share a key head, so that many rows use the packed keys
+// and values. The rows of each head begin at a multiple of kRows.
 template <typename Owner>
 struct AttentionAmxUnits {
   static constexpr int64_t kRows = 32;  // queries that are multiplied at once: two registers
-  int64_t heads, queries;               // of a unit, of the last ones fewer
-  int64_t head_parts, blocks;           // of the heads of a group, and of the queries
+  int64_t heads, queries;               // query heads and queries of a unit; the last units may have fewer
+  int64_t head_parts, blocks;           // parts that the heads of a group, and the queries, are divided into
 
   explicit AttentionAmxUnits(const AttentionShape& shape) {
-    // Of 256 rows, packing is a twentieth of the work; fewer where there would be few units for many threads.
+    // With 256 rows, packing is a twentieth of the work. Fewer rows if there were too few units for many threads.
     constexpr int64_t kUnitRows = 256, kMostHeads = 8, kLeastQueries = 64, kEnoughUnits = 32;
     const int64_t group = shape.heads / shape.kv_heads;
     head_parts = CeilDiv(group, kMostHeads);
@@ -36,7 +36,7 @@ struct AttentionAmxUnits {
     }
   }
 
-  // ((batch * kv_heads + kv_head) * head_parts + part) * blocks + block
+  // The number of units. Unit ((batch * kv_heads + kv_head) * head_parts + part) * blocks + block.
   int64_t Count(const AttentionShape& shape) const { return shape.batch * shape.kv_heads * head_parts * blocks; }
   int64_t Rows() const { return heads * queries; }
 
@@ -47,15 +47,15 @@ struct AttentionAmxUnits {
 template <typename Owner>
 struct AttentionAmxMemory {
   using AmxUnits = AttentionAmxUnits<Owner>;
-  // Keys that are packed at once; their scores with kRows queries are 16 KiB. Blocks of keys begin at multiples of it
-  // in every unit of work, so that the bits of a query do not depend on the division into units.
+  // Keys packed at once; their scores with kRows queries take 16 KiB. In every unit, blocks of keys begin at multiples
+  // of kBlockK, so that the bits of a query's result do not depend on the division into units.
   static constexpr int64_t kBlockK = 128;
 
   uint16_t* q;                    // registers of A: [kRows / 2 rows][group of 32 elements][16 rows][32]
   float *out, *sums, *reference;  // [row][padded head_dim], [row][16], [row]
   uint16_t *k, *v;                // registers of B: [16 keys][group][16 pairs][16 keys], [32 keys][16 elements][16][16]
   float* scores;                  // [kRows][kBlockK]
-  uint16_t* p;                    // the same in bf16
+  uint16_t* p;                    // probabilities in bf16: [kRows][kBlockK]
   int64_t floats;
 
   AttentionAmxMemory(const AttentionShape& shape, float* base) {
@@ -85,20 +85,20 @@ struct AttentionAmxMemory {
   }
 };
 
-// The backward pass: its blocks begin at multiples of kBlockQ queries and kBlockK keys, in all parts.
+// The scratch of the backward pass. In all parts, blocks begin at multiples of kBlockQ queries and kBlockK keys.
 template <typename Owner>
 struct AttentionAmxBackwardMemory {
   using AmxUnits = AttentionAmxUnits<Owner>;
   static constexpr int64_t kBlockQ = 128, kBlockK = 128, kKeyRange = 256;  // keys of a unit of BackwardPart::kKeys
   static_assert(kKeyRange % kBlockK == 0);
 
-  // Registers of B of a block of queries: pairs along head_dim, and pairs of queries.
+  // A block of queries as registers of B: with words that are pairs along head_dim, and with pairs of queries.
   uint16_t *q_words, *dout_words, *q_pairs, *dout_pairs;
-  // Registers of A of a block of keys: rows as they are, and transposed; k_words is what that is made from.
+  // A block of keys as registers of A: plain and transposed (k_across). k_words is the input of PackAcross.
   uint16_t *k, *v, *k_across, *k_words;
   uint16_t *p, *ds, *ds_pairs;  // [kBlockK][kBlockQ], and registers of B: [32 keys][16 queries][16 pairs][16 queries]
   float *scores, *dp;           // [32 keys][32 queries]
-  float *lse, *delta;           // of a block of queries; lse negative, in units of log2(e)
+  float *lse, *delta;           // of a block of queries; lse is negated, in units of log2(e)
   float* dq;                    // [padded head_dim][kBlockQ]
   float *dk, *dv;               // [keys of the unit][padded head_dim]
   int64_t floats;

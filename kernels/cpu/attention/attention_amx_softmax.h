@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SOFTMAX_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_AMX_SOFTMAX_H_
 
-// Softmax of 16 queries with a block of keys, scores [query][key], lanes keys: what AMX stores, and multiplies next.
-// Only for files compiled for AMX.
+// Softmax of 16 queries with a block of keys. Scores are [query][key], and lanes are keys: the layout in which AMX
+// stores scores, and takes probabilities for the next product. Only for files compiled for AMX.
 
 #include "kernels/cpu/attention/attention_amx_pack.h"
 #include "kernels/cpu/attention/attention_amx_scratch.h"
@@ -15,7 +15,7 @@ using ForwardMemory = AttentionAmxMemory<AmxOwner>;
 
 inline constexpr int64_t kBlockK = ForwardMemory::kBlockK;
 
-// Lane i becomes the largest lane of rows[i].
+// LargestOfRows returns a vector whose lane i is the largest lane of rows[i]. LargerHalves is a step of it.
 template <int kD, int... kLane>
 BOWLINE_ALWAYS_INLINE void LargerHalves(Vec (&rows)[16], IndexList<kLane...>) {
 #pragma clang loop unroll(full)
@@ -34,19 +34,19 @@ BOWLINE_ALWAYS_INLINE Vec LargestOfRows(Vec (&rows)[16]) {
   return rows[0];
 }
 
-// The statistics of 16 queries. Probabilities are 2^(score - reference), in units of log2(e). The reference is a
-// maximum of some keys that none exceeds by more than kSlack, so that the sums are hardly ever rescaled: rounding
-// is relative, and 2^kSlack far from overflow.
+// The statistics of 16 queries. A probability is 2^(score - reference), with scores in units of log2(e). The reference
+// is an earlier maximum; no score exceeds it by more than kSlack, else it is raised. So sums are hardly ever rescaled.
+// That costs no accuracy, because rounding is relative, and 2^kSlack is far from overflow.
 struct QueryStatistics {
   static constexpr float kSlack = 8;
   float* reference;  // [16]; minus infinity before the first key
-  float* sums;       // [16][16], whose lanes are added last
+  float* sums;       // [16][16]; the 16 lanes of a query are added at the end
   float* out;        // [16][ld]
   int64_t ld;
 };
 
 static void Rescale(Vec old, Vec reference, const QueryStatistics& s) {
-  // Nothing was summed under minus infinity.
+  // If they are equal, both may be minus infinity, whose difference is NaN; then nothing was summed.
   const Vec shrink = reference == old ? Vec(1.0f) : Exp2(old - reference);
   for (int i = 0; i < 16; ++i) {
     if (shrink[i] == 1.0f) continue;
@@ -55,7 +55,7 @@ static void Rescale(Vec old, Vec reference, const QueryStatistics& s) {
   }
 }
 
-// `kCount` vectors of scores of each query, or `count` if that is 0, an even number.
+// Processes kCount vectors of scores per query, an even number; if kCount is 0, `count` vectors, also an even number.
 template <int kCount>
 static void UpdateQueries(int64_t count, const float* scores, float scale, const QueryStatistics& s, uint16_t* p) {
   if (kCount > 0) count = kCount;
@@ -74,7 +74,7 @@ static void UpdateQueries(int64_t count, const float* scores, float scale, const
     Rescale(old, reference, s);
     Store(s.reference, reference);
   }
-  // Queries that have seen no key yet have none here either.
+  // A query whose reference is still minus infinity sees no key in this block: an offset of 0 gives 2^(-inf) = 0.
   const Vec reference = Load(s.reference), none = Vec(-__builtin_inff());
   float offset[16];
   Store(offset, reference == none ? Vec(0.0f) : -reference);

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 
-// Copies between the tensors of attention, which are f32, bf16 or f16 (T), and the f32 blocks that it computes with;
-// attention_words.h has blocks of bf16. Only for *_isa.cc files.
+// Copies between the tensors of attention, whose type T is f32, bf16 or f16, and the f32 blocks of the computation.
+// attention_words.h has the blocks of bf16. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_tiles.h"
 #include "kernels/cpu/half.h"
@@ -64,7 +64,7 @@ BOWLINE_ALWAYS_INLINE void StoreNarrow(F16* p, FloatVec<kCount> value) {
   __builtin_memcpy(p, &half, sizeof(half));
 }
 
-// Rows of `source` as f32: in place where they are, else widened into `buffer`.
+// Rows of `source` as f32. Returns f32 rows in place; widens others into `buffer`, of rows * head_dim floats.
 BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t, int64_t, const float* source, int64_t stride, float*) {
   return {source, stride};
 }
@@ -80,8 +80,8 @@ BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const T* s
   return {buffer, head_dim};
 }
 
-// strip[w][i] = word w of row i, and zeros from row `rows` on to the strip's width. load(i, w, count) gives the `count`
-// words of row i from w on as a vector, up to kLanes of them.
+// strip[w][i] = word w of row i, for kStrip rows; rows from `rows` on are zeros. load(i, w, count) returns a vector of
+// the `count` words of row i from word w on, at most kLanes.
 template <typename Load>
 BOWLINE_ALWAYS_INLINE void TransposeRows(int64_t rows, int64_t words, Load load, float* strip) {
   for (int64_t i = 0; i < kStrip; i += kLanes) {
@@ -95,7 +95,7 @@ BOWLINE_ALWAYS_INLINE void TransposeRows(int64_t rows, int64_t words, Load load,
   }
 }
 
-// The first `count` of a vector's elements, and zeros.
+// LoadPart returns the first `count` elements, then zeros; StorePart stores the first `count` elements of `value`.
 template <typename T>
 BOWLINE_ALWAYS_INLINE Vec LoadPart(const T* from, int64_t count) {
   if (count == kLanes) return LoadWide<kLanes>(from);
@@ -118,7 +118,7 @@ BOWLINE_ALWAYS_INLINE void PackRows(int64_t rows, int64_t head_dim, Row row, flo
           __attribute__((always_inline)) { return LoadPart(row(i) + d, count) * scale; },
       strip);
 }
-// The same of rows that are `stride` elements apart.
+// Like PackRows, for rows that are `stride` elements apart.
 template <typename T>
 static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strip) {
   PackRows(rows, head_dim, [&](int64_t i) { return source + i * stride; }, scale, strip);
@@ -146,7 +146,7 @@ static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, cons
   UnpackRowsOfStrip(rows, head_dim, strip, scale, [&](int64_t i) { return out + i * stride; });
 }
 
-// Panels of kStrip elements: panel d / kStrip holds, for each row, source(row)[d ...], with zeros beyond head_dim.
+// Packs panels of kStrip elements: panel p holds, for each row, the elements from p * kStrip on; zeros beyond head_dim.
 template <typename T>
 static void PackPanelsOfRows(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* panels) {
   for (int64_t first = 0; first < head_dim; first += kStrip) {
@@ -160,7 +160,7 @@ static void PackPanelsOfRows(int64_t rows, int64_t head_dim, const T* source, in
   }
 }
 
-// out(row)[d] = scale * rows[row][d] of rows that are `ld` floats apart.
+// out(row)[d] = scale * rows[row][d]. Rows of `rows` are ld floats apart, rows of `out` `stride` elements.
 template <typename T>
 static void UnpackRows(int64_t count, int64_t head_dim, const float* rows, int64_t ld, float scale, T* out,
                        int64_t stride) {

@@ -1,14 +1,14 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_SOFTMAX_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_SOFTMAX_H_
 
-// Scores of a strip of queries with a block of keys, and their softmax under the maximum so far. A mask says what a
-// strip sees, as StripMask does. Only for *_isa.cc files.
+// Scores of a strip of queries with a block of keys, and their softmax relative to the maximum so far. A `Mask` says
+// which keys each query sees; it has the members of StripMask. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_words.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Products [key][query] of a strip of queries, minus infinity where a query does not see the key.
+// Computes products [key][query] for a strip of queries: minus infinity if the query does not see the key.
 template <typename T, typename Mask>
 static void Scores(const Mask& mask, int64_t words, const Matrix& k, const float* q, float* scores) {
   SplitVectors(mask.from, mask.seen[0], mask.seen[1],
@@ -39,7 +39,7 @@ static void Scores(const Mask& mask, int64_t words, const Matrix& k, const float
   }
 }
 
-// The largest of `largest` and the scores of each query. Four chains, because one would wait for itself.
+// The maximum, per query, of `largest` and the scores. Keeps four maxima so that no step waits for the one before.
 template <typename T>
 static Vec LargestScore(int64_t from, int64_t keys, const float* products, float scale, Vec largest) {
   const auto larger = [](Vec score, Vec than) __attribute__((always_inline)) { return score > than ? score : than; };
@@ -53,8 +53,8 @@ static Vec LargestScore(int64_t from, int64_t keys, const float* products, float
   return larger(larger(x[0], x[1]), larger(x[2], x[3]));
 }
 
-// Turns products of one vector of queries with keys [from, keys) into 2^(score - maximum), as words of keys, rescaling
-// what was summed under the maximum so far. The sum is of the unrounded values.
+// Turns products of one vector of queries with keys [from, keys) into 2^(score - maximum), as words of keys. If a
+// maximum grows, first rescales `out` and `sum` to it. Adds values to `sum` before they are rounded.
 template <typename T>
 static void UpdateSoftmax(int64_t from, int64_t keys, int64_t head_dim, float scale, float* scores, float* out,
                           float* maximum, float* sum) {

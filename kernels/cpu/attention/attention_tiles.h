@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_TILES_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_TILES_H_
 
-// Block products that both passes are made of. Lanes of vectors are queries: scores are kept as [key][query], so that
-// softmax never crosses lanes, and keys and values are read as scalars, from wherever the model has them. Products take
-// words of an Operand (matmul/operand.h), one or two terms of a sum each. Only for *_isa.cc files.
+// Block products that both passes of attention use. Lanes of vectors are queries: scores are stored as [key][query], so
+// that softmax never crosses lanes. Keys and values are read as scalars, in place in the model's layout. Products take
+// words of an Operand (matmul/operand.h), each of one or two terms of a sum. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/isa/simd.h"
@@ -12,7 +12,7 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Rows of a register tile; its columns are two vectors.
+// Rows of a register tile. Its columns are two vectors.
 #if defined(__AVX512F__)
 inline constexpr int kTileRows = 8;
 #else
@@ -22,13 +22,13 @@ inline constexpr int kStrip = 2 * kLanes;  // columns: queries of scores, or ele
 
 BOWLINE_ALWAYS_INLINE int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Under a causal mask later blocks see more keys, or are seen by fewer queries. Alternating between both ends gives
-// every run of neighbours about the same work.
+// The index of work item `index` of `count` if items alternate between both ends. Under a causal mask later queries see
+// more keys, and fewer queries see later keys, so each run of neighbouring items then has about the same work.
 BOWLINE_ALWAYS_INLINE int64_t FromBothEnds(int64_t index, int64_t count) {
   return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
 }
 
-// How many keys the query sees.
+// The end of the keys that the query sees.
 BOWLINE_ALWAYS_INLINE int64_t VisibleKeys(const AttentionShape& shape, int64_t query) {
   return shape.causal ? query + shape.keys - shape.queries + 1 : shape.keys;
 }
@@ -37,9 +37,9 @@ BOWLINE_ALWAYS_INLINE int64_t FirstKey(const AttentionShape& shape, int64_t quer
   return shape.window == 0 ? 0 : Larger(0, VisibleKeys(shape, query) - shape.window);
 }
 
-// 2^x for x <= 0 or rounded up from there, within 1.5 units in the last place; below -126, where the result would be
-// subnormal, zero. x = n + r with |r| <= 1/2, exactly; 2^r by the polynomial of degree 6 with least relative error,
-// 4e-9. Adding 1.5 * 2^23 leaves n in the lowest bits.
+// 2^x for x <= 0, or for x that rounding made slightly positive, within 1.5 units in the last place; zero for x < -126,
+// where the result would be subnormal. x = n + r with |r| <= 1/2, exactly. 2^r is the polynomial of degree 6 with the
+// least relative error, 4e-9. Adding 1.5 * 2^23 to x leaves n in the lowest bits of the sum.
 BOWLINE_ALWAYS_INLINE Vec Exp2NonPositive(Vec x) {
   const Vec magic = Vec(12582912.0f), shifted = x + magic;
   const Vec r = x - (shifted - magic);
@@ -81,7 +81,7 @@ BOWLINE_ALWAYS_INLINE void ForRowTiles(int64_t count, Body body) {
   if (count - row >= 1) body(Constant<1>(), row);
 }
 
-// acc[i][v] += sum over words s, ascending, of a[i * a_row + s * a_step] * b[s * b_step + v * kLanes ...].
+// acc[i][v] += the sum over words s, ascending, of a[i * a_row + s * a_step] * b[s * b_step + v * kLanes ...].
 template <typename Operand, int kRows, int kVectors>
 BOWLINE_ALWAYS_INLINE void Accumulate(int64_t steps, const float* a, int64_t a_row, int64_t a_step, const float* b,
                                       int64_t b_step, Vec (&acc)[kRows][kVectors]) {
@@ -98,7 +98,7 @@ BOWLINE_ALWAYS_INLINE void Accumulate(int64_t steps, const float* a, int64_t a_r
   }
 }
 
-// out[i][v] += the same, with rows of `out` ld floats apart.
+// Adds the sums that Accumulate computes to out[i][v]. Rows of `out` are ld floats apart.
 template <typename Operand, int kRows, int kVectors>
 BOWLINE_ALWAYS_INLINE void AddProduct(int64_t steps, const float* a, int64_t a_row, int64_t a_step, const float* b,
                                       int64_t b_step, float* out, int64_t ld) {
@@ -114,7 +114,7 @@ BOWLINE_ALWAYS_INLINE void AddProduct(int64_t steps, const float* a, int64_t a_r
   }
 }
 
-// Words of keys or values.
+// Words of keys or values. Rows are `stride` words apart.
 struct Matrix {
   const float* data;
   int64_t stride;
@@ -122,16 +122,16 @@ struct Matrix {
   const float* Row(int64_t row) const { return data + row * stride; }
 };
 
-// Says which of the keys [k0, k0 + keys) the queries of a strip see; all positions of keys count from k0. In each of
-// the strip's two vectors the window of the last query begins and ends last.
+// Which keys the queries of a strip see, of the block [k0, k0 + keys). All members count keys from k0. A query sees a
+// window of keys. In each of the strip's two vectors, the window of the last query begins and ends last.
 struct StripMask {
-  int64_t from;       // no query sees keys before this one, a multiple of kTileRows
-  int64_t all;        // no key before this one is past the visible keys of a query; may be negative
-  int64_t seen[2];    // end of the keys that some query of the vector sees; 0 for a vector without queries
-  int64_t hidden[2];  // end of the keys that are before the window of some query of the vector
+  int64_t from;       // no query sees a key before this one; a multiple of kTileRows
+  int64_t all;        // the end of the window that ends first; may be negative
+  int64_t seen[2];    // end of the keys that any query of the vector sees; 0 for a vector without queries
+  int64_t hidden[2];  // begin of the window of the vector's last query: queries may not see keys before it
   IntVec first;       // begin of the window of each query of the first vector
-  IntVec visible;     // and where it ends; windows of the second begin and end kLanes later if causal
-  int step;           // kLanes if causal
+  IntVec visible;     // end of the window of each query of the first vector
+  int step;           // distance of the second vector's windows from the first's: kLanes if causal, else 0
 
   StripMask(const AttentionShape& shape, int64_t first_query, int64_t queries, int64_t k0, int64_t keys) {
     for (int v = 0; v < 2; ++v) {
@@ -140,8 +140,8 @@ struct StripMask {
       seen[v] = lanes <= 0 ? 0 : Larger(0, Smaller(VisibleKeys(shape, last) - k0, keys));
       hidden[v] = lanes <= 0 ? 0 : Larger(0, Smaller(FirstKey(shape, last) - k0, seen[v]));
     }
-    // Bounded so that they fit: a strip that sees less than nothing is not computed, and one whose windows begin before
-    // the block sees from its first key on.
+    // Clamped so that they fit into 32 bits. A strip whose windows are empty is not computed, and a window that begins
+    // before the block shows the block from its first key on.
     const int64_t end = Larger(-kStrip, Smaller(VisibleKeys(shape, first_query) - k0, keys));
     const int64_t begin = shape.window == 0
                               ? -kStrip
@@ -157,13 +157,13 @@ struct StripMask {
 
   int64_t Any() const { return Larger(seen[0], seen[1]); }
 
-  // Of the queries of vector n.
+  // The windows of the queries of vector n.
   IntVec First(int n) const { return first + n * step; }
   IntVec Visible(int n) const { return visible + n * step; }
 };
 
-// body(Constant<vectors>(), first vector, begin, end): keys [begin, end) concern that many vectors of a strip, whose
-// keys are [from, end0) and [from, end1).
+// Splits the keys by the vectors of a strip that see them: the first sees [from, end0), the second [from, end1). Calls
+// body(Constant<vectors>(), first vector, begin, end) for each part [begin, end).
 template <typename Body>
 BOWLINE_ALWAYS_INLINE void SplitVectors(int64_t from, int64_t end0, int64_t end1, Body body) {
   const int64_t both = Larger(from, Smaller(end0, end1));
@@ -172,9 +172,9 @@ BOWLINE_ALWAYS_INLINE void SplitVectors(int64_t from, int64_t end0, int64_t end1
   if (end1 > both) body(Constant<1>(), 1, both, end1);
 }
 
-// out[d][query] += sum over the keys that are seen of rows(key)[d] * weights[key][query], for a strip: the transpose of
-// weights^T rows. Rows of `rows` and `weights` hold the words of kStepsPerWord keys; those of `weights` are ld floats
-// apart, those of `out` kStrip.
+// out[d][query] += the sum, over the keys that the strip sees, of rows(key)[d] * weights[key][query]: the transpose of
+// weights^T rows. Each row of `rows` and `weights` holds words of kStepsPerWord keys. Rows of `weights` are ld floats
+// apart, rows of `out` kStrip.
 template <typename Operand, typename Mask>
 BOWLINE_ALWAYS_INLINE void AddWeightedRows(const Mask& mask, int64_t head_dim, const Matrix& rows, const float* weights,
                                            int64_t ld, float* out) {

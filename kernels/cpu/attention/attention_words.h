@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_
 
-// The words that blocks of tensors of T consist of, for products of OperandOf<T>: f32, to which narrower elements are
-// widened, or unchanged pairs of bf16 where the machine multiplies such pairs. The functions for pairs exist only for
-// such machines, and the operand selects them. Only for *_isa.cc files.
+// The words of blocks of tensors of type T, as products of OperandOf<T> take them. A word is an f32, to which narrower
+// elements are widened, or an unchanged pair of bf16 if the machine multiplies such pairs. The functions for pairs
+// exist only for such machines. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_pack.h"
 
@@ -19,8 +19,8 @@ struct OperandFor<Bf16> {
   using Type = Bf16Operand;
 };
 
-// 2^x, within 1.5e-7 of it; rounded once if subnormal. With x = n + r and 0 <= r < 1: 2^r by the polynomial of degree 5
-// with least relative error among those that are 1 at 0, 9e-8, and the exponent by an instruction.
+// 2^x with a relative error below 1.5e-7; a subnormal result is rounded once more. With x = n + r, 0 <= r < 1: 2^r is
+// the polynomial of degree 5 with the least relative error, 9e-8, that is 1 at 0; an instruction scales it by 2^n.
 BOWLINE_ALWAYS_INLINE Vec Exp2(Vec x) {
   using Sixteen = float __attribute__((__vector_size__(64)));
   constexpr int kFromFloor = 9, kEvery = -1, kCurrentRounding = 4;
@@ -42,7 +42,7 @@ inline constexpr int kStepsOf = OperandOf<T>::kStepsPerWord;
 template <typename T>
 inline constexpr bool kPairs = kStepsOf<T> == 2;
 
-// See attention_scratch.h.
+// The `Words` argument of AttentionBuffers (attention_scratch.h) for tensors of T.
 template <typename T>
 struct WordsOf {
   static constexpr int64_t kLanes = BOWLINE_ISA::kLanes, kSteps = kStepsOf<T>;
@@ -52,8 +52,8 @@ template <typename T>
 using BuffersOf = AttentionBuffers<WordsOf<T>>;
 inline constexpr int64_t kBlockQ = BuffersOf<float>::kBlockQ;
 
-// Strips [word of head_dim][kStrip] of rows, as many as cover `rows`. Single elements are multiplied by `scale`; pairs
-// would have to be rounded again, so that Scaled and Exponential do it with their products.
+// Packs `rows` rows of `source` into strips [word of head_dim][kStrip rows]. Multiplies single elements by `scale`, but
+// not pairs, which would have to be rounded again: Scaled and Exponential scale their products instead.
 template <typename T>
 static void PackStrips(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strips) {
   const int64_t words = CeilDiv(head_dim, kStepsOf<T>);
@@ -75,7 +75,7 @@ static void PackStrips(int64_t rows, int64_t head_dim, const T* source, int64_t 
   }
 }
 
-// Products of packed queries and keys, times the scale that is in neither.
+// The scaled product of packed queries and keys. Multiplies by `scale` only if PackStrips did not.
 template <typename T>
 BOWLINE_ALWAYS_INLINE Vec Scaled(Vec product, float scale) {
   return kPairs<T> ? product * scale : product;
@@ -89,8 +89,8 @@ BOWLINE_ALWAYS_INLINE Vec Exponential(Vec product, [[maybe_unused]] float scale,
   return Exp2NonPositive(product - reference);
 }
 
-// Rows whose words are along head_dim: in place where the tensor has such words, else in `buffer`, of
-// AttentionBuffers::Along floats.
+// Rows whose words are along head_dim. Returns `source` itself if its elements already form such words; else copies the
+// rows to `buffer`, which has room for AttentionBuffers::Along floats.
 template <typename T>
 static Matrix RowsAlong(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
   if constexpr (kPairs<T>) {
@@ -106,7 +106,7 @@ static Matrix RowsAlong(int64_t rows, int64_t head_dim, const T* source, int64_t
   }
 }
 
-// The pairs of 2 kLanes neighbours of two rows.
+// Stores 2 kLanes pairs: element i of row `low`, in the low half, with element i of row `high`.
 template <int... kLane>
 BOWLINE_ALWAYS_INLINE void StoreInterleaved(const uint16_t* low, const uint16_t* high, float* pairs,
                                             IndexList<kLane...>) {
@@ -118,8 +118,8 @@ BOWLINE_ALWAYS_INLINE void StoreInterleaved(const uint16_t* low, const uint16_t*
         __builtin_bit_cast(Vec, __builtin_shufflevector(a, b, (kLanes + kLane / 2 + kLane % 2 * 2 * kLanes)...)));
 }
 
-// Panels of `width` elements of a row each: panel d / width holds, for every two rows, the pairs of their elements
-// [d ...], with zeros beyond head_dim and below the last row.
+// Packs panels of `width` elements of a row. Panel p holds, for every two rows, the pairs of their elements from
+// p * width on. Elements beyond head_dim, and a row after the last one, are zeros.
 template <typename T>
 static void PackRowPairs(int64_t rows, int64_t head_dim, const T* source, int64_t stride, int64_t width,
                          float* panels) {
@@ -144,8 +144,8 @@ static void PackRowPairs(int64_t rows, int64_t head_dim, const T* source, int64_
   }
 }
 
-// Rows whose words are across rows of `source`, one for every kStepsOf<T> of them: in place or in `buffer`, of
-// AttentionBuffers::Across floats.
+// Rows whose words are across rows: word d of a result row holds element d of kStepsOf<T> rows of `source`. Returns
+// `source` itself for f32; else writes to `buffer`, which has room for AttentionBuffers::Across floats.
 template <typename T>
 static Matrix RowsAcross(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
   if constexpr (kPairs<T>) {
@@ -157,7 +157,7 @@ static Matrix RowsAcross(int64_t rows, int64_t head_dim, const T* source, int64_
   }
 }
 
-// Panels of kStrip elements, in words across rows.
+// Packs panels of kStrip elements, whose words are across rows of `source`.
 template <typename T>
 static void PackPanels(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* panels) {
   if constexpr (kPairs<T>) {
@@ -167,11 +167,11 @@ static void PackPanels(int64_t rows, int64_t head_dim, const T* source, int64_t 
   }
 }
 
-// Words of consecutive terms, one or two, which are rounded to bf16 if they are pairs.
+// Joins consecutive terms, one or two, to a vector of words. Rounds two terms to a pair of bf16.
 BOWLINE_ALWAYS_INLINE Vec Join(const Vec (&terms)[1]) { return terms[0]; }
 #if defined(__AVX512BF16__)
 using RoundedHalves = __bf16 __attribute__((__vector_size__(64)));
-// Halves 0 to 15 are those of `low`. Subnormal numbers become zero.
+// Rounds to bf16, `low` to halves 0 to 15 and `high` to 16 to 31. Subnormal numbers become zero.
 BOWLINE_ALWAYS_INLINE RoundedHalves RoundTwo(Vec low, Vec high) {
   using Sums = float __attribute__((__vector_size__(64)));
   return __builtin_ia32_cvtne2ps2bf16_512((Sums)high, (Sums)low);
@@ -184,7 +184,7 @@ BOWLINE_ALWAYS_INLINE Vec Join(const Vec (&terms)[2]) {
   return Interleave(RoundTwo(terms[0], terms[1]), Indices<2 * kLanes>());
 }
 
-// Stores rows as pairs of two rows each, ld words apart; a last row alone is paired with zeros.
+// Stores every two rows as a row of pairs. Rows of pairs are ld words apart; an odd last row is paired with zeros.
 template <int kRows, int kVectors>
 BOWLINE_ALWAYS_INLINE void StoreRowPairs(float* pairs, int64_t ld, const Vec (&rows)[kRows][kVectors]) {
 #pragma clang loop unroll(full)
@@ -198,7 +198,7 @@ BOWLINE_ALWAYS_INLINE void StoreRowPairs(float* pairs, int64_t ld, const Vec (&r
 }
 #endif
 
-// Stores consecutive terms of a row in a block of words along rows, `at` terms from its beginning.
+// Stores consecutive terms of a row, from term `at` on, in a block whose words are along rows.
 template <typename T, int kVectors>
 BOWLINE_ALWAYS_INLINE void StoreTerms(float* block, int64_t at, const Vec (&terms)[kVectors]) {
   if constexpr (kPairs<T>) {

@@ -8,8 +8,8 @@
 
 namespace bowline::kernels {
 
-// The bytes of scratch of scatter_add_rows, which chains tokens by row: the first token of each row, the next token of
-// each token, and the rows that have tokens.
+// Bytes of scratch of scatter_add_rows. It keeps a linked list of tokens per row: the first token of each row, the next
+// token of each token, and an array of the rows that have tokens.
 inline size_t ScatterScratchBytes(const EmbeddingShape& shape) {
   return static_cast<size_t>(shape.rows + 2 * shape.tokens) * sizeof(int32_t);
 }

@@ -8,7 +8,7 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// The memory format of LDTILECFG, of 8 full registers.
+// The memory operand of LDTILECFG, for 8 full registers.
 struct AmxConfiguration {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -17,8 +17,8 @@ struct AmxConfiguration {
   void Load() const { __builtin_ia32_tile_loadconfig(this); }
 };
 
-// Full registers while it lives. Releasing them leaves the system less to save and restore when it switches threads,
-// and other users of tiles find none in use.
+// Configures full registers, and releases them in the destructor. After the release, the system saves and restores less
+// when it switches threads, and other users of tiles find none in use.
 class AmxRegisters {
  public:
   AmxRegisters() { AmxConfiguration().Load(); }

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_ISA_HALF_VECTORS_H_
 #define BOWLINE_KERNELS_CPU_ISA_HALF_VECTORS_H_
 
-// Vectors of IEEE binary16 and their values in f32, as types/half.h says. Only for *_isa.cc files.
+// Converts vectors between IEEE binary16 and f32, with the results of types/half.h. Only for *_isa.cc files.
 
 #include "kernels/cpu/isa/simd.h"
 #include "types/half.h"
@@ -32,8 +32,8 @@ BOWLINE_ALWAYS_INLINE float WidenF16(uint16_t half) { return static_cast<float>(
 
 #else
 
-// The mantissa moves to its place under an exponent that is 112 too small. Below 2^-14, where a half has no leading
-// one, f32 gets one by the exponent of 2^-14 and loses it again.
+// Moves the mantissa to its place and adds 112 to the exponent. Below 2^-14 a half has no leading one: then the number
+// gets the exponent of 2^-14, which adds a leading one, and subtracting 2^-14 removes that again.
 template <int kN>
 BOWLINE_ALWAYS_INLINE Words<kN> WidenF16(Halves<kN> halves) {
   const Bits<kN> bits = __builtin_convertvector(halves, Bits<kN>);
@@ -44,7 +44,7 @@ BOWLINE_ALWAYS_INLINE Words<kN> WidenF16(Halves<kN> halves) {
   return __builtin_bit_cast(Words<kN>, (magnitude >= 0x0f800000u ? special : finite) | sign);
 }
 
-// Below 2^-14 the sum with 1/2 is rounded where the last place of halves is, and its low bits are theirs.
+// Below 2^-14, adding 1/2 rounds at the last place of a half, and the low bits of the sum are the bits of the half.
 template <int kN>
 BOWLINE_ALWAYS_INLINE Halves<kN> RoundToF16(Words<kN> values) {
   const Bits<kN> bits = __builtin_bit_cast(Bits<kN>, values);

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_ISA_SIMD_H_
 #define BOWLINE_KERNELS_CPU_ISA_SIMD_H_
 
-// Vectors of the instruction set that the including file is compiled for. Only for *_isa.cc files (see isa.h): nothing
-// here may have linkage outside BOWLINE_ISA.
+// Vectors of the instruction set that the including file is compiled for. Only for *_isa.cc files (see isa.h). Nothing
+// here may have linkage outside of BOWLINE_ISA, else the linker might mix functions of two instruction sets.
 
 #include <cstdint>
 
@@ -21,7 +21,7 @@ using IntVec = int32_t __attribute__((ext_vector_type(kLanes)));
 
 #define BOWLINE_ALWAYS_INLINE static inline __attribute__((always_inline))
 
-// Unaligned, of any vector type V.
+// Loads and stores vectors of any type V. `p` needs no alignment.
 template <typename V>
 BOWLINE_ALWAYS_INLINE V LoadAs(const float* p) {
   V v;
@@ -46,7 +46,7 @@ BOWLINE_ALWAYS_INLINE Vec Max(Vec a, Vec b) { return __builtin_elementwise_max(a
 
 BOWLINE_ALWAYS_INLINE float ReduceMax(Vec v) { return __builtin_reduce_max(v); }
 
-// Pairwise, so that the order of the additions is part of the definition.
+// The sum of the lanes. Adds pairwise, so that the order of additions, and so the result, is fixed.
 BOWLINE_ALWAYS_INLINE float ReduceAdd(Vec v) {
   float x[kLanes];
   Store(x, v);
@@ -56,9 +56,9 @@ BOWLINE_ALWAYS_INLINE float ReduceAdd(Vec v) {
   return x[0];
 }
 
-// e^x for x <= 0, within 1.5 units in the last place; below -87.3 (where the result would be subnormal), zero.
-// x = n ln 2 + r with |r| <= ln(2)/2; ln 2 is split in two so that n ln 2 is exact to more than f32; e^r by its Taylor
-// polynomial of degree 7, whose remainder r^8/8! is under 6e-9 there.
+// e^x for x <= 0, within 1.5 units in the last place; zero for x < -87.3, where the result would be subnormal. With
+// |r| <= ln(2)/2, x = n ln 2 + r. ln 2 is the sum of two constants, so that n ln 2 is more exact than f32. e^r is its
+// Taylor polynomial of degree 7, whose remainder r^8/8! is below 6e-9.
 BOWLINE_ALWAYS_INLINE Vec ExpNonPositive(Vec x) {
   const Vec clamped = Max(x, Vec(-87.3f));
   const Vec n = __builtin_elementwise_roundeven(clamped * 1.44269504088896341f);
@@ -78,8 +78,8 @@ BOWLINE_ALWAYS_INLINE Vec ExpNonPositive(Vec x) {
   return x < Vec(-87.3f) ? Vec(0.0f) : p * power;
 }
 
-// acc[i][j] += sum over s of a(i, s) * b(s, j), s ascending, with a(i, s) = a[i * kRowStride + s * kStepStride] and row
-// s of b at b + s * b_step. The strides of `a` are constants so that they become address displacements.
+// acc[i][j] += the sum over s, ascending, of a(i, s) * b(s, j), where a(i, s) = a[i * kRowStride + s * kStepStride] and
+// row s of b begins at b + s * b_step. The strides of `a` are constants so that they become address displacements.
 template <int kRows, int kVecs, int kRowStride, int kStepStride>
 BOWLINE_ALWAYS_INLINE void MultiplyTile(int64_t steps, const float* a, const float* b, int64_t b_step,
                                         Vec (&acc)[kRows][kVecs]) {
@@ -96,7 +96,7 @@ BOWLINE_ALWAYS_INLINE void MultiplyTile(int64_t steps, const float* a, const flo
   }
 }
 
-// out[rows][cols] (leading dimension ld) = a * b, or += with kAccumulate; the output block is whole vectors.
+// out = a * b, or += with kAccumulate, for kRows rows of kVecs whole vectors. Rows of `out` are ld floats apart.
 template <int kRows, int kVecs, int kRowStride, int kStepStride, bool kAccumulate>
 BOWLINE_ALWAYS_INLINE void MultiplyInto(int64_t steps, const float* a, const float* b, int64_t b_step, float* out,
                                         int64_t ld) {
@@ -114,9 +114,9 @@ BOWLINE_ALWAYS_INLINE void MultiplyInto(int64_t steps, const float* a, const flo
 
 using Quad = float __attribute__((ext_vector_type(4)));
 
-// Panels of `kWidth` outer elements: panel p holds, for each step s, the kWidth values
+// Packs `extent` outer elements into panels of kWidth. For each step s, panel p holds the kWidth values
 // src[(p * kWidth + w) * outer_stride + s * step_stride] * scale, and zeros where p * kWidth + w >= extent.
-// `dst` receives ceil(extent / kWidth) * steps * kWidth floats.
+// `dst` has room for ceil(extent / kWidth) * steps * kWidth floats.
 template <int kWidth>
 static void PackPanels(int64_t extent, int64_t steps, const float* src, int64_t outer_stride, int64_t step_stride,
                        float scale, float* dst) {

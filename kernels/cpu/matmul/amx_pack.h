@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_AMX_PACK_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_AMX_PACK_H_
 
-// Copies rows of A in the order in which AMX reads them: blocks of 16 rows, each of which has, for each 16 words of k,
-// 16 rows of 16 words. Only for files compiled for AMX.
+// Copies rows of A into the order in which AMX reads them. A block has 16 rows; for each 16 words of k it holds 16 rows
+// of 16 words (a word is a pair of bf16, two steps of k). Only for files compiled for AMX.
 
 #include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/operand.h"
@@ -12,12 +12,12 @@ namespace bowline::kernels::BOWLINE_ISA {
 
 class AmxRows {
  public:
-  // Zeros follow the last of `steps` up to whole words. Rows that are not there are not written. `dst` gets
-  // RoundUp(rows, 16) * kTileWords * ceil(steps / 32) words.
+  // Packs `rows` rows of `steps` steps of k. Fills the last 16 words of a row up with zeros; writes no further rows.
+  // `dst` has room for RoundUp(rows, 16) * kTileWords * ceil(steps / 32) words.
   static void Pack(int64_t rows, int64_t steps, const uint16_t* a, int64_t stride_m, int64_t stride_k, float* dst) {
     const int64_t groups = CeilDiv(steps, 2 * kTileWords);
     if (stride_m == 1) {
-      // Rows of the source are read in long pieces.
+      // One group of k for all rows at a time, so that rows of the source are read in long contiguous pieces.
       for (int64_t g = 0; g < groups; ++g) PackGroups(rows, steps, groups, g, g + 1, a, stride_m, stride_k, dst);
     } else {
       PackGroups(rows, steps, groups, 0, groups, a, stride_m, stride_k, dst);
@@ -49,7 +49,7 @@ class AmxRows {
 #pragma clang loop unroll(full)
       for (int s = 0; s < kTileWords; ++s) {
         const uint16_t* from = a + 2 * s * stride_k;
-        // The same steps of rows to come: each step is a stream of its own.
+        // Prefetches the same steps of later rows: the hardware does not follow so many streams, one per step.
         __builtin_prefetch(from + kAhead, 0, kPrefetchTo);
         __builtin_prefetch(from + kAhead + stride_k, 0, kPrefetchTo);
         columns[s] = Bf16Operand::Across<kRows>(from, stride_k);

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_AMX_PRODUCT_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_AMX_PRODUCT_H_
 
-// The blocks of a product in AMX's tiles. A strip of B, packed, stays in the second-level cache while all rows of a
-// span of A pass; they come from memory by prefetches between the tiles, in place or packed once for all strips of a
-// block of columns. Only for files compiled for AMX.
+// Divides a product into blocks for AMX's tiles. A packed strip of B stays in the second-level cache while all rows of
+// a span of A pass. Prefetches between the tiles fetch rows of A from memory. A is read in place, packed tile by tile,
+// or packed once per span for all strips of a block of columns. Only for files compiled for AMX.
 
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/matmul/blocks.h"
@@ -15,17 +15,17 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// `Tiles` has
+// `Tiles` multiplies the tiles and has
 //   Source, Sizes                  the type of an element, and sizes (gemm_scratch.h)
 //   PackA, PackB(extent, steps, ...)
-//                                  copy rows or columns of so many steps of k, in AmxScratch::PackedWords
-//   Rows, Columns                  how Multiply finds operands: PackedRows(packed, row, steps), RowsInPlace(a, stride),
-//                                  PackedColumns(packed, steps)
-//   kReadsPackedMatrices           a panel of a packed matrix (packed_matrix.h) is what PackB writes
+//                                  copy `extent` rows or columns of `steps` steps of k, AmxScratch::PackedWords words
+//   Rows, Columns                  where Multiply finds operands, returned by PackedRows(packed, row, steps),
+//                                  RowsInPlace(a, stride) and PackedColumns(packed, steps)
+//   kReadsPackedMatrices           whether panels of packed matrices (packed_matrix.h) have the form that PackB writes
 //   PrefetchSteps(columns, steps)  how often Multiply steps the prefetcher
 //   Multiply(rows, columns, steps, a, b, sums, ld, prefetcher)
-//                                  sums[rows][columns] = A B for up to kTileM rows, which are ld words apart. Elements
-//                                  of `sums` up to RoundUp(columns, 16) may be written.
+//                                  sums[rows][columns] = A B for up to kTileM rows; rows of `sums` are ld words apart.
+//                                  May write elements of `sums` up to RoundUp(columns, 16).
 template <typename Tiles>
 class AmxProduct {
  public:
@@ -51,7 +51,7 @@ class AmxProduct {
   AmxProduct(const AmxProduct&) = delete;
   AmxProduct& operator=(const AmxProduct&) = delete;
   ~AmxProduct() {
-    // Nothing else orders non-temporal stores, not the barrier that says that a thread is done.
+    // Only a fence orders non-temporal stores before the barrier that tells other threads that this one is done.
     if (streams_) __builtin_ia32_sfence();
   }
 
@@ -72,13 +72,13 @@ class AmxProduct {
 
   bool PacksB() const { return whole_b_ == nullptr || !Tiles::kReadsPackedMatrices; }
 
-  // All of k for the span's rows and the block's columns.
+  // Multiplies all of k for the span's rows and the block's columns.
   void RunSpan() {
     for (k0_ = 0; k0_ < shape_.k; k0_ += block_) {
       kb_ = Smaller(shape_.k - k0_, block_);
       const Source* a = a_ + m0_ * shape_.a_m + k0_ * shape_.a_k;
       if (!in_place_a_ && !packs_tiles_) tiles_.PackA(mb_, kb_, a, shape_.a_m, shape_.a_k, packed_a_);
-      // Equal strips rather than full ones and a rest, for which all of A would pass too.
+      // Strips of equal size, because all of A passes for each strip, however narrow the last one would be.
       const int64_t strip = RoundUp(CeilDiv(nb_, CeilDiv(nb_, kStripN)), 2 * kTileN);
       for (int64_t j0 = 0; j0 < nb_; j0 += strip) {
         const int64_t columns = Smaller(nb_ - j0, strip);
@@ -88,14 +88,14 @@ class AmxProduct {
     }
   }
 
-  // Columns [n, n + columns), and this block of k.
+  // Columns [n, n + columns) of B for this block of k, packed if they are not yet.
   typename Tiles::Columns ColumnsOfB(int64_t n, int64_t columns) {
     if (whole_b_ == nullptr) {
       const Source* b = b_ + k0_ * shape_.b_k + n * shape_.b_n;
       tiles_.PackB(columns, kb_, b, shape_.b_k, shape_.b_n, packed_b_);
       return tiles_.PackedColumns(packed_b_, kb_);
     }
-    // Rows of a panel are words; those of the last block of pairs are filled up.
+    // Rows of a panel, one per word of k; zeros fill up the last block of bf16 pairs.
     const int64_t rows = Sizes::kSteps == 1 ? kb_ : RoundUp(kb_, Scratch::kGroupSteps) / 2;
     const float* panels = whole_b_ + k0_ / Sizes::kSteps * shape_.packed_n + (shape_.packed_n0 + n) * rows;
     if constexpr (Tiles::kReadsPackedMatrices) {
@@ -105,7 +105,7 @@ class AmxProduct {
     }
   }
 
-  // Rows of the span from `i` on; `a`: of the span and the block of k.
+  // Up to kTileM rows of the span from row `i` on. `a` is at the span's first row and this block of k.
   typename Tiles::Rows RowsOfA(const Source* a, int64_t i) {
     if (packs_tiles_) {
       tiles_.PackA(Smaller(mb_ - i, kTileM), kb_, a + i * shape_.a_m, shape_.a_m, shape_.a_k, packed_a_);
@@ -114,7 +114,7 @@ class AmxProduct {
     return in_place_a_ ? tiles_.RowsInPlace(a + i * shape_.a_m, shape_.a_m) : tiles_.PackedRows(packed_a_, i, kb_);
   }
 
-  // The tile of A that comes next: the span's first one comes again behind its last.
+  // Prefetches the tile of A that is next; after the span's last tile, that is the first one, for the next strip.
   void PrefetchAfter(const Source* a, int64_t i, int64_t columns) {
     const int64_t next = i + kTileM < mb_ ? i + kTileM : 0, rows = Smaller(mb_ - next, kTileM);
     const int64_t steps = Tiles::PrefetchSteps(columns, kb_);
@@ -129,7 +129,7 @@ class AmxProduct {
     }
   }
 
-  // Rows of the span from `i` on, and columns of the block from j0 on.
+  // Multiplies up to kTileM rows of the span from `i` on by `columns` columns of the block from j0 on.
   void RunTile(const Source* a, int64_t i, const typename Tiles::Columns& b, int64_t j0, int64_t columns) {
     const bool first = k0_ == 0, last = k0_ + kb_ == shape_.k;
     const int64_t rows = Smaller(mb_ - i, kTileM), m = m0_ + i, n = n0_ + j0;
@@ -156,7 +156,7 @@ class AmxProduct {
     if (last) FinishRows(m, n, rows, columns, sums, ld);
   }
 
-  // The tile's sums, and what they are added to.
+  // Adds the values of C to the sums of a tile.
   void AddC(int64_t m, int64_t n, int64_t rows, int64_t columns) {
     const float* c = static_cast<const float*>(output_.c) + m * shape_.c_m + n * shape_.c_n;
     for (int64_t i = 0; i < rows; ++i) {
@@ -169,7 +169,7 @@ class AmxProduct {
     Finish(output_, shape_.c_m, shape_.c_n, m, n, rows, columns, from, ld);
   }
 
-  // C (+)= sums
+  // C = sums, or C += sums with `accumulate`. `streamed` stores bypass the caches if C is aligned for them.
   void AddRows(int64_t rows, int64_t columns, const float* sums, float* c, int64_t ld, bool accumulate, bool streamed) {
     if (accumulate) {
       WriteRows(
@@ -202,15 +202,15 @@ class AmxProduct {
   const GemmShape& shape_;
   const Source *a_, *b_;
   const GemmOutput& output_;
-  const int64_t block_;         // steps of k that are multiplied before the next ones
+  const int64_t block_;         // most steps in a block of k
   const float* const whole_b_;  // a buffer of pack_matrix; null: B is packed here
-  const bool in_c_;             // C has f32 in contiguous rows and takes the sums of each block
+  const bool in_c_;             // C is f32 with contiguous rows, so sums of each block of k are added to it directly
   const bool in_place_a_, packs_tiles_;
   const int64_t tile_ld_;  // words from a row of tile_sums_ to the next
   float *const tile_sums_, *const packed_a_, *const packed_b_, *const span_sums_;
-  int64_t n0_ = 0, nb_ = 0;  // a block of columns
-  int64_t m0_ = 0, mb_ = 0;  // a span of rows
-  int64_t k0_ = 0, kb_ = 0;  // a block of k
+  int64_t n0_ = 0, nb_ = 0;  // the block of columns: its first one and their number
+  int64_t m0_ = 0, mb_ = 0;  // the span of rows, likewise
+  int64_t k0_ = 0, kb_ = 0;  // the block of k, likewise
   bool streams_ = false;
   Prefetcher prefetcher_;
   Tiles tiles_;

@@ -4,9 +4,9 @@
 // f32 as the sum of three numbers of bf16, after G. Henry, P. T. P. Tang and A. Heinecke, "Leveraging the bfloat16
 // Artificial Intelligence Datatype For Higher-Precision Computations", ARITH 2019:
 //   x = x1 + x2 + x3
-// x1 is x rounded to its 8 leading bits, x2 what is left, rounded again, x3 what is left then, which fits. The sum is
-// exact but for bits of x below 2^-126: tiles take what is smaller for zero. Of an infinity or NaN x1 has all, and the
-// others are zero. Only for files compiled for AMX.
+// x1 is x rounded to its 8 leading bits, x2 is x - x1 rounded likewise, and x3 is x - x1 - x2, which fits into bf16.
+// The sum is exact except for bits of x below 2^-126, because tiles treat smaller numbers as zero. If x is infinite or
+// NaN, x1 is x, and x2 and x3 are zero. Only for files compiled for AMX.
 
 #include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/operand.h"
@@ -20,9 +20,9 @@ class SplitBlocks {
  public:
   static constexpr int64_t kExtent = 16, kSteps = 32, kPlaneWords = 256;
 
-  // One block of rows of A, or of columns of B: up to 16 of them, up to 32 steps of k each, the rest zeros. `packed`
-  // gets for each plane 16 rows of 16 words, each of two steps of k: a row is one of A, or with `across` two steps of k
-  // of 16 columns of B.
+  // Packs one block: up to 16 rows of A or columns of B, and up to 32 steps of k; the rest is zero. For each plane,
+  // `packed` gets 16 rows of 16 words, and a word is two steps of k. Row i is row i of A; or with kAcross it is steps
+  // 2 i and 2 i + 1 of 16 columns of B.
   template <bool kAcross>
   static void Pack(int64_t extent, int64_t steps, const float* from, int64_t stride, int64_t stride_k, float* packed) {
     if (extent < kExtent || steps < kSteps || (stride != 1 && stride_k != 1)) {
@@ -38,7 +38,7 @@ class SplitBlocks {
     }
   }
 
-  // The sum of the planes of the earlier or the later step in a word of a block.
+  // Joins the planes again: the value of the earlier or the `later` of the two steps in word `word` of a block.
   static float Join(const float* block, int64_t word, bool later) {
     float sum = 0.0f;
     for (int p = kPlanes - 1; p >= 0; --p) {
@@ -54,7 +54,7 @@ class SplitBlocks {
   static_assert(kLanes == 16);
 
   struct Parts {
-    Ints plane[kPlanes];  // the upper halves have bf16, the lower ones are zero
+    Ints plane[kPlanes];  // bf16 in the upper halves; the lower halves are not used
   };
 
   static constexpr uint32_t kUpper = 0xffff0000u, kSign = 0x80000000u, kInfinity = 0x7f800000u, kRoundsUp = 0x7f7f8000u;
@@ -63,7 +63,7 @@ class SplitBlocks {
   BOWLINE_ALWAYS_INLINE Ints AsBits(Vec x) { return __builtin_bit_cast(Ints, x); }
   BOWLINE_ALWAYS_INLINE bool Any(Ints lanes) { return __builtin_reduce_max(lanes) != 0; }
 
-  // Ties are rounded away from zero, which is as exact and shorter.
+  // Splits finite numbers that do not round to infinity. Ties round away from zero: as exact, with fewer instructions.
   BOWLINE_ALWAYS_INLINE Parts SplitOrdinary(Vec x) {
     Parts parts;
     parts.plane[0] = (AsBits(x) + 0x8000u) & kUpper;
@@ -73,7 +73,7 @@ class SplitBlocks {
     return parts;
   }
 
-  // Numbers that would be rounded to infinity are cut off. NaNs stay ones.
+  // Splits any number. Truncates a number that would round to infinity. A NaN stays a NaN.
   static Parts SplitAny(Vec x) {
     Parts parts;
     for (int p = 0; p < kPlanes; ++p) {
@@ -103,7 +103,7 @@ class SplitBlocks {
                                                            __builtin_bit_cast(AllHalves, y), (2 * kHalf + 1)...));
   }
 
-  // Rows of 32 steps, contiguous in k.
+  // Packs 16 rows of 32 steps, each contiguous in k.
   template <bool kAcross>
   static void PackAlong(const float* from, int64_t stride, float* packed) {
     Vec rows[kPlanes][kExtent];
@@ -124,7 +124,7 @@ class SplitBlocks {
     if constexpr (kAcross) StoreTransposed(rows, packed);
   }
 
-  // 32 steps, each of 16 neighbours.
+  // Packs 32 steps of k, each of 16 contiguous neighbours.
   template <bool kAcross>
   static void PackAcross(const float* from, int64_t stride_k, float* packed) {
     Vec rows[kPlanes][kExtent];

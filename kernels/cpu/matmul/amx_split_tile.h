@@ -1,10 +1,10 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_AMX_SPLIT_TILE_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_AMX_SPLIT_TILE_H_
 
-// Products of f32 by six products of bf16 in AMX's tiles (amx_split.h): of
+// Products of f32 as six products of bf16 in AMX's tiles (amx_split.h): the six terms of
 //   a b = a1 b1 + a1 b2 + a2 b1 + a2 b2 + a1 b3 + a3 b1 + ...
-// what is left out is at most 1.01 2^-24 of |a b|: of a number in [1, 2) x2 is at most 2^-8 and x3 at most 2^-17.
-// gemm.h has the bound of the whole error. Only for files compiled for AMX.
+// The terms left out sum to at most 1.01 2^-24 of |a b|, because for x in [1, 2) |x2| is at most 2^-8 and |x3| 2^-17.
+// gemm.h bounds the whole error. Only for files compiled for AMX.
 
 #include "kernels/cpu/matmul/amx_split.h"
 #include "kernels/cpu/matmul/amx_sums.h"
@@ -14,14 +14,14 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// amx_product.h says what its members are.
+// Tiles of products of f32, a `Tiles` argument of AmxProduct. amx_product.h documents the members.
 class AmxSplitTiles {
  public:
   using Source = float;
   struct Sizes : AmxF32Sizes {};
   static constexpr bool kReadsPackedMatrices = false;
 
-  // Blocks of 16 rows and 32 steps, which follow each other.
+  // Where Multiply finds consecutive blocks of 16 rows or columns and 32 steps.
   struct Rows {
     const float* first;
   };
@@ -35,7 +35,7 @@ class AmxSplitTiles {
   static void PackB(int64_t columns, int64_t steps, const float* b, int64_t stride_k, int64_t stride_n, float* packed) {
     PackBlocks<true>(columns, steps, b, stride_n, stride_k, packed);
   }
-  // Of a packed matrix: panels of kTileN columns.
+  // Packs columns of a packed matrix of f32, which lies in panels of kTileN columns.
   static Columns PackPanels(int64_t columns, int64_t steps, const float* panels, float* packed) {
     for (int64_t j = 0; j < columns; j += kTileN) {
       PackBlocks<true>(Smaller(columns - j, kTileN), steps, panels + j * steps, 1, kTileN,
@@ -51,7 +51,7 @@ class AmxSplitTiles {
     return CeilDiv(columns, 2 * kExtent) * CeilDiv(steps, kSteps);
   }
 
-  // As AmxTiles does.
+  // Like AmxTiles::Multiply. Afterwards computes elements again that came out infinite or NaN.
   void Multiply(int64_t rows, int64_t columns, int64_t steps, const Rows& a, const Columns& b, float* sums, int64_t ld,
                 Prefetcher& prefetcher) {
     sums_.Configure(rows);
@@ -81,13 +81,13 @@ class AmxSplitTiles {
   static_assert(kTileN % kExtent == 0);
   static_assert(Sizes::kPlanes == kPlanes && Sizes::kTileM == 2 * kExtent);
 
-  // 16 rows of A to the next, and 16 columns of B, are `next` words apart.
+  // A stream has a block of 16 rows of A, or columns of B; the next 16 begin `next` words later.
   struct Streams {
     const float *a, *b;
     int64_t next, groups;
   };
 
-  // Words of a row of packed A, or of a column of packed B.
+  // Words of packed A per row, or of packed B per column.
   static int64_t PackedRow(int64_t steps) { return RoundUp(steps, kSteps) / 2 * kPlanes; }
 
   template <bool kAcross>
@@ -100,12 +100,12 @@ class AmxSplitTiles {
     }
   }
 
-  // Neighbouring products share an operand, and those of small numbers come first.
+  // Neighbouring products share an operand, and products of small planes are added first.
   template <int kRowRegisters, int kColumnRegisters>
   static void Run(const Streams& s, float* out, int64_t c_stride, bool accumulate, Prefetcher& prefetcher) {
     constexpr bool kSecondRows = kRowRegisters == 2, kSecondColumns = kColumnRegisters == 2;
     AmxSums::Load<kSecondRows, kSecondColumns>(out, c_stride, accumulate);
-    // Copies, which the compiler keeps in registers.
+    // Local copies, so that the compiler keeps them in registers.
     const float *a = s.a, *b = s.b;
     const int64_t groups = s.groups, next = s.next;
     Prefetcher prefetch = prefetcher;
@@ -143,8 +143,8 @@ class AmxSplitTiles {
     AmxSums::Store<kSecondRows, kSecondColumns>(out, c_stride);
   }
 
-  // Elements that are no finite numbers are computed again: an infinity times a plane of zeros is none, and sums of
-  // rounded numbers, or of every second step, overflow where the product does not.
+  // Computes elements that are not finite again in f32. Infinity times a plane of zeros is NaN. Sums of rounded
+  // numbers, or of every second step, can overflow although the product does not.
   static void MultiplySpecialBlocks(int64_t rows, int64_t columns, int64_t steps, const Rows& a, const Columns& b,
                                     float* sums, int64_t ld) {
     const int64_t block = CeilDiv(steps, kSteps) * kGroupWords;
@@ -154,7 +154,7 @@ class AmxSplitTiles {
         float* const to = sums + i * ld + j;
         if (AllFinite(block_rows, kExtent, to, ld)) continue;
         const float *rows_a = a.first + i / kExtent * block, *columns_b = b.first + j / kExtent * block;
-        // NaN in an operand is NaN in all sums of its row or column: a step that has diverged need not be slow.
+        // Skips elements whose row or column has a NaN: they are NaN anyway, so a step that diverged stays fast.
         const Bits<kLanes> nan_rows = NansOfRows(steps, rows_a), nan_columns = NansOfColumns(steps, columns_b);
         const auto is_wanted = [&](int64_t r, int64_t c) {
           return !__builtin_isfinite(to[r * ld + c]) && nan_rows[r] == 0 && nan_columns[c] == 0;
@@ -177,14 +177,14 @@ class AmxSplitTiles {
 
   static constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
 
-  // The larger magnitude of the two halves of each word: of numbers of bf16, as f32.
+  // The larger of the magnitudes of the two bf16 in each word, as bits of f32.
   BOWLINE_ALWAYS_INLINE Bits<kLanes> LargerHalf(const float* words) {
     const Bits<kLanes> bits = __builtin_bit_cast(Bits<kLanes>, Load(words));
     const Bits<kLanes> upper = bits & (kMagnitude & 0xffff0000u), lower = bits << 16 & kMagnitude;
     return upper > lower ? upper : lower;
   }
 
-  // Not 0 for rows of a block of A that have NaNs. All of a NaN is in its first plane.
+  // Lane r is not 0 if row r of a block of A has a NaN. The first plane alone shows it.
   static Bits<kLanes> NansOfRows(int64_t steps, const float* block) {
     Bits<kLanes> nans = {};
     for (int64_t r = 0; r < kExtent; ++r) {
@@ -220,7 +220,7 @@ class AmxSplitTiles {
     return __builtin_reduce_max(largest) < kInfinity;
   }
 
-  // 16 columns in f32, step by step.
+  // Multiplies 16 columns in f32, step by step, from the joined planes.
   static void MultiplyPlain(int64_t rows, int64_t steps, const float* a, const float* b, float* sums) {
     for (int64_t i = 0; i < rows * kExtent; ++i) sums[i] = 0.0f;
     for (int64_t s = 0; s < steps; ++s) {

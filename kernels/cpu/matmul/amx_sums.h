@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_AMX_SUMS_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_AMX_SUMS_H_
 
-// The registers of products in AMX's tiles: 0 to 3 are sums of up to 32 rows and 32 columns, row by row, 4 and 5 rows
-// of A, 6 and 7 columns of B. Only for files compiled for AMX.
+// The sums of a product in AMX's tile registers. Registers 0 to 3 hold sums of up to 32 rows and 32 columns, in
+// row-major order; 4 and 5 hold rows of A, 6 and 7 columns of B. Only for files compiled for AMX.
 
 #include "kernels/cpu/isa/amx_registers.h"
 #include "kernels/cpu/isa/simd.h"
@@ -14,12 +14,12 @@ class AmxSums {
   AmxSums() = default;
   AmxSums(const AmxSums&) = delete;
   AmxSums& operator=(const AmxSums&) = delete;
-  // See AmxRegisters.
+  // Releases the tile registers (amx_registers.h).
   ~AmxSums() {
     if (rows_ > 0) __builtin_ia32_tilerelease();
   }
 
-  // For up to 32 rows of A.
+  // Sets the registers' shapes for `rows` rows of A, at most 32.
   void Configure(int64_t rows) {
     if (rows == rows_) return;
     AmxConfiguration c;
@@ -29,7 +29,7 @@ class AmxSums {
     rows_ = rows;
   }
 
-  // Sums that begin with zeros, or with the values at `sums`, whose rows are `stride` bytes apart.
+  // Sets the sums to zero, or with `accumulate` to the values at `sums`, whose rows are `stride` bytes apart.
   template <bool kSecondRows, bool kSecondColumns>
   BOWLINE_ALWAYS_INLINE void Load(const float* sums, int64_t stride, bool accumulate) {
     const float* const below = sums + kExtent * (stride / 4);
@@ -57,7 +57,7 @@ class AmxSums {
  private:
   static constexpr int64_t kExtent = 16;
 
-  int64_t rows_ = 0;  // that the registers are configured for; 0: they are not
+  int64_t rows_ = 0;  // rows that the registers are configured for; 0: not configured
 };
 
 }  // namespace bowline::kernels::BOWLINE_ISA

@@ -2,8 +2,8 @@
 #define BOWLINE_KERNELS_CPU_MATMUL_AMX_TILE_H_
 
 // Tiles of C in AMX's registers: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18;
-// volume 2, TDPBF16PS. A register has 16 rows of 16 words. Those of B are 16 words of k of 16 columns, as in a panel;
-// of A, 16 rows of 16 words of k, as in memory where k is contiguous. Only for files compiled for AMX.
+// volume 2, TDPBF16PS. A register has 16 rows of 16 words (pairs of bf16). A register of B holds 16 words of k of 16
+// columns, as a panel does; one of A, 16 rows of 16 contiguous words of k. Only for files compiled for AMX.
 
 #include "kernels/cpu/matmul/amx_pack.h"
 #include "kernels/cpu/matmul/amx_sums.h"
@@ -14,15 +14,15 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Products of bf16; amx_product.h says what its members are.
+// The tiles of products of bf16, a `Tiles` argument of AmxProduct. amx_product.h documents the members.
 class AmxTiles {
  public:
   using Source = uint16_t;
   struct Sizes : AmxBf16Sizes {};
   static constexpr bool kReadsPackedMatrices = true;
 
-  // Rows of A, of words of k. Distances are in bytes: from 16 words to the next, from a row to the next, and from the
-  // first 16 rows to the next.
+  // Where Multiply finds rows of A, as words of k. Distances are in bytes: `group` from 16 words of a row to the next
+  // 16, `row` from a row to the next, `rows` from the first 16 rows to the next 16.
   struct Rows {
     const char* first;
     int64_t group, row, rows;
@@ -52,8 +52,8 @@ class AmxTiles {
     return CeilDiv(columns, 2 * kColumns) * CeilDiv(steps, 2 * kWords);
   }
 
-  // Two by two registers at a time. It takes as many steps at once as leave the rows of A in the first-level cache;
-  // columns of B come by loads that do not put them there.
+  // Computes blocks of two by two registers. Splits the steps into blocks of at most kMostWords words, so that the rows
+  // of A stay in the first-level cache. Loads B with tileloaddt1, which does not fill that cache.
   void Multiply(int64_t rows, int64_t columns, int64_t steps, const Rows& a, const Columns& b, float* sums, int64_t ld,
                 Prefetcher& prefetcher) {
     sums_.Configure(rows);
@@ -98,7 +98,7 @@ class AmxTiles {
     constexpr bool kSecondRows = kRowRegisters == 2, kSecondColumns = kColumnRegisters == 2;
     constexpr int64_t kBRow = kTileN * 4, kBGroup = kWords * kBRow;
     AmxSums::Load<kSecondRows, kSecondColumns>(out, c_stride, accumulate);
-    // Copies, which the compiler keeps in registers.
+    // Local copies, so that the compiler keeps them in registers.
     const char *a = s.a.first, *b0 = s.b0, *b1 = s.b1;
     const int64_t groups = s.groups, a_group = s.a.group, a_row = s.a.row, a_rows = s.a.rows;
     Prefetcher prefetch = prefetcher;

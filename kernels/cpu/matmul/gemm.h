@@ -1,43 +1,43 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_GEMM_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_GEMM_H_
 
-// Single-threaded product over any strides: C[m,n] (+)= sum_k A[m,k] B[k,n], operands f32, bf16 or f16, accumulated in
-// f32. Blocked for the caches and packed as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication", ACM TOMS 34(3), 2008.
+// A single-threaded product over any strides: C[m,n] = sum_k A[m,k] B[k,n], or C += with `accumulate`. Operands are
+// f32, bf16 or f16; sums are f32. Blocks for caches and packed operands follow K. Goto and R. van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
 //
-// Every element is one chain of multiply-adds in ascending k, divided only at fixed blocks of k, so that its bits
-// depend on k, the operands' type and the instruction set but not on where in which tile, block or thread it falls.
+// Every element is one chain of multiply-adds in ascending k, divided only at fixed blocks of k. So its bits depend on
+// k, the type of the operands and the instruction set, but not on the tile, block or thread that computes it.
 //
-// Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the operands by
-// at most g(k + ceil(k / 768) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is
-// accumulated onto: each of the chain's multiply-adds and each join of two blocks rounds once (N. Higham, "Accuracy and
-// Stability of Numerical Algorithms", 2nd ed., 3.1; without an FMA instruction the multiplication rounds too, one more
-// step in the chain's length). p is for AVX512-BF16: vdpbf16ps takes subnormal operands and results as zero. Its two
-// products of a pair are exact in f32 and it adds them one after the other, so the bound is the same; the bits are not
-// those of operands widened to f32. tdpbf16ps (AMX) takes subnormal ones as zero too. It adds the products of even
-// steps and those of odd ones of each 32 steps of a k block by themselves, then both to the sum: other bits, no longer
-// a chain, and the same bound.
+// Accuracy. Let u = 2^-24, p = 2^-126, g(n) = n u / (1 - n u), S the exact sum over the operands, and c0 the value that
+// is accumulated onto. An element differs from S by at most
+//   g(k + ceil(k / 768) + 1) (|c0| + sum_k |A B|) + k p.
+// Each multiply-add of the chain and each join of two blocks rounds once (N. Higham, "Accuracy and Stability of
+// Numerical Algorithms", 2nd ed., 3.1). Without an FMA instruction the multiplication rounds too, which the bound
+// counts as one more step of the chain. The term k p is for AVX512-BF16 and AMX, whose instructions treat subnormal
+// operands and results as zero. vdpbf16ps adds two products, exact in f32, one after the other: the bound holds, but
+// the bits differ from those of operands widened to f32. tdpbf16ps (AMX) sums even and odd steps of each 32 steps
+// separately, then adds both to the sum: the bits differ again, and are no chain's, but the bound holds.
 //
-// AMX multiplies f32, too, by six products of bf16 (amx_split.h) where the signature allows it (bf16x6) and the product
-// has at least 16 rows, 16 columns and 64 steps. There an element differs from S by at most
+// AMX also multiplies f32, by six products of bf16 (amx_split.h), if the signature allows it (bf16x6) and the product
+// has at least 16 rows, 16 columns and 64 steps. An element then differs from S by at most
 //   e (|c0| + sum_k |A B|) + (sum_k (|A| + |B|) + 7 k) p,
 //   e = (1 + 2^-6 + 2^-13) g(16 + 6 ceil(min(k, 768) / 32) + ceil(k / 768)) + 1.01 u
-// e is less than the promise of a chain from k = 23 on, and about half of it at 64. Its parts:
-//   - Products that are left out are 1.01 u |A B|.
-//   - The magnitudes of the six add up to less than (1 + 2^-7 + 2^-17)^2 |A B|.
-//   - In its own tdpbf16ps a product is rounded 15 times among 16 steps and once where even and odd ones meet; then the
-//     sum is, there and in each later one of the k block, of which 32 steps have six; then each join of two blocks.
-//   - Bits of an operand that are below p are lost. All are there if it is 0 or at least 2^-103, but only 8 at 2^-126.
-//   - Each addition of a number that is not 0 may lose p once more: six for each step and twelve for each 32.
-// An element that comes out as infinity or NaN is computed once more by a chain, with its bound: so none overflows
-// where a chain would not, and operands that are infinities or NaNs do to C what they do in f32 (times a subnormal
-// number infinity may be NaN). No element's bits depend on other rows or columns.
+// e is below the chain's bound from k = 23 on, and about half of it at k = 64. Its parts:
+//   - The products that are left out are at most 1.01 u |A B|.
+//   - The magnitudes of the six products sum to less than (1 + 2^-7 + 2^-17)^2 |A B|.
+//   - tdpbf16ps rounds a product 15 times among 16 steps, and once where it adds even and odd steps. The sum is rounded
+//     there and in each later tdpbf16ps of the k block, six for each 32 steps, and once in each join of two blocks.
+//   - Bits of an operand below p are lost: none if it is 0 or at least 2^-103, but all except 8 at 2^-126.
+//   - Each addition of a number that is not 0 may lose another p: six per step and twelve per 32 steps.
+// An element that comes out as infinity or NaN is computed again by a chain, with the chain's bound. So no element
+// overflows where a chain would not, and infinite or NaN operands give the results of f32, except that infinity times a
+// subnormal number may be NaN. The bits of an element do not depend on other rows or columns.
 //
-// In tiles the error is mostly half of that in vectors, because sums are rounded less often. It is above it where a few
-// products make up most of a sum (matmul_split_test.cc), and where operands or products are below 2^-102.
+// The error of these tiles is mostly half that of vectors, because sums are rounded less often. It is larger if a few
+// products dominate a sum (matmul_split_test.cc), and if operands or products are below 2^-102.
 //
-// f16 is widened to f32, exactly, and its products are exact there. A result of 16 bits is rounded once more, to
-// nearest even; in f16 a sum of 65520 or more becomes infinity.
+// Products of f16 are exact in f32. A result of bf16 or f16 is rounded once more, to nearest even; f16 sums from 65520
+// on become infinity.
 
 #include <cstddef>
 #include <cstdint>

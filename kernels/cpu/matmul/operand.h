@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_OPERAND_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_OPERAND_H_
 
-// How the elements of A and B become the words that a tile multiplies: 4 bytes each, in vectors of float. A word is one
-// step of k, or two where the machine multiplies pairs of bf16.
+// Converts elements of A and B to the words that a tile multiplies. A word has 4 bytes, a lane of a vector of float. It
+// holds one step of k, or two steps if the machine multiplies pairs of bf16.
 
 #include "kernels/cpu/isa/half_vectors.h"
 #include "kernels/cpu/isa/simd.h"
@@ -30,13 +30,13 @@ BOWLINE_ALWAYS_INLINE Bits<kN> LoadHalves(const uint16_t* p) {
 }
 
 // An operand has
-//   Source, kStepsPerWord
-//   kWordsInMemory             whether consecutive steps, contiguous in memory, are words as they lie there
-//   AlongSteps<kN>(p)          kN words of consecutive steps, contiguous in memory
-//   Across<kN>(p, step)        one word of each of kN neighbours, the word's steps at p and p + step
-//   AcrossHalf<kN>(p)          the same where k ends after the word's first step
-//   One(p, step), OneHalf(p)   the same of a single element
-//   MultiplyAdd(a, b, c)       c + a * b, of words; Value(source): the element's value
+//   Source, kStepsPerWord      the type of an element in memory, and the steps of k in a word
+//   kWordsInMemory             whether consecutive steps that are contiguous in memory already form words
+//   AlongSteps<kN>(p)          kN words of consecutive steps, which are contiguous from p on
+//   Across<kN>(p, step)        one word of each of kN neighbours; the word's steps are at p and, if two, p + step
+//   AcrossHalf<kN>(p)          the same if k ends after the word's first step: the second step is zero
+//   One(p, step), OneHalf(p)   Across and AcrossHalf of a single element
+//   MultiplyAdd(a, b, c)       c + a * b, of words; Value(source): the element's value in f32
 struct F32Operand {
   using Source = float;
   static constexpr int kStepsPerWord = 1;
@@ -60,7 +60,7 @@ struct F32Operand {
   BOWLINE_ALWAYS_INLINE float Value(float source) { return source; }
 };
 
-// Elements of 16 bits that are widened to f32 when packed. Widening has Load<kN>(p) and Value(source).
+// Elements of 16 bits, widened to f32 when packed. `Widening` has Load<kN>(p) and Value(source), which return f32.
 template <typename Widening>
 struct WidenedOperand {
   using Source = uint16_t;
@@ -137,7 +137,7 @@ struct WideningBf16 {
 using Bf16Operand = WidenedOperand<WideningBf16>;
 #endif
 
-// Rounds to nearest even; a NaN stays one.
+// Rounds to the nearest bf16, ties to even; a NaN stays a NaN.
 BOWLINE_ALWAYS_INLINE uint16_t RoundToBf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);

@@ -1,14 +1,14 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_PACK_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_PACK_H_
 
-// Copies a block of an operand into panels, so that a tile reads memory in order. Only for *_isa.cc files.
+// Copies a block of an operand into panels, so that a tile reads consecutive memory. Only for *_isa.cc files.
 
 #include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/operand.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Swaps the off-diagonal kD x kD blocks of every 2 kD x 2 kD block; over all kD < kN that transposes.
+// Swaps the off-diagonal kD x kD blocks of every 2 kD x 2 kD block. Doing so for all powers kD < kN transposes `rows`.
 template <int kN, int kD, int... kLane>
 BOWLINE_ALWAYS_INLINE void SwapBlocks(Words<kN> (&rows)[kN], IndexList<kLane...>) {
 #pragma clang loop unroll(full)
@@ -27,10 +27,10 @@ BOWLINE_ALWAYS_INLINE void Transpose(Words<kN> (&rows)[kN]) {
   }
 }
 
-// Sources come from memory in many short streams, which a processor does not foresee.
-constexpr int kPrefetchTo = 2;  // the second-level cache
+// Packing reads many short streams, which hardware prefetchers do not foresee, so the code prefetches.
+constexpr int kPrefetchTo = 2;  // locality of __builtin_prefetch: to the second-level cache
 
-// kN rows, each contiguous in k, into columns `kWidth` words apart.
+// Writes kN rows, each contiguous in k, as columns of a panel: word s of row i goes to dst[s * kWidth + i].
 template <typename Operand, int kN, int kWidth>
 static void PackTransposed(int64_t words, const typename Operand::Source* src, int64_t outer_stride, float* dst) {
   int64_t s = 0;
@@ -54,9 +54,9 @@ static void PackTransposed(int64_t words, const typename Operand::Source* src, i
   }
 }
 
-// Panels of `kWidth` outer elements: panel p holds, for each word of steps, the words of the outer elements
-// p * kWidth + [0, kWidth), and zeros where there are none. `dst` receives ceil(extent / kWidth) panels of
-// kWidth * panel_rows words; panel_rows is ceil(steps / kStepsPerWord) or more, and the rows beyond that are zeros.
+// Packs `extent` outer elements (rows of A or columns of B) into panels of kWidth. Row s of panel p holds word s of
+// outer elements p * kWidth + [0, kWidth), and zeros beyond `extent`. `dst` has room for ceil(extent / kWidth) panels
+// of kWidth * panel_rows words. panel_rows is at least ceil(steps / kStepsPerWord); rows beyond that are zeros.
 template <typename Operand, int kWidth>
 static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* src, int64_t outer_stride,
                  int64_t step_stride, float* dst, int64_t panel_rows) {
@@ -64,9 +64,9 @@ static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* 
   constexpr int kSteps = Operand::kStepsPerWord;
   const int64_t words = steps / kSteps, all_words = CeilDiv(steps, kSteps);
   const int64_t panels = extent / kWidth, panel_words = panel_rows * kWidth;
-  const typename Operand::Source* last = src + words * kSteps * step_stride;  // the half word, if there is one
+  const typename Operand::Source* last = src + words * kSteps * step_stride;  // the half word if `steps` is odd
   if (outer_stride == 1) {
-    // A few steps of every panel at a time: rows of the source are read in long pieces.
+    // A few steps of every panel at a time, so that rows of the source are read in long contiguous pieces.
     constexpr int64_t kGroup = 8;
     for (int64_t s0 = 0; s0 < words; s0 += kGroup) {
       const int64_t s1 = s0 + kGroup < words ? s0 + kGroup : words;

@@ -1,15 +1,15 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_PACKED_MATRIX_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_PACKED_MATRIX_H_
 
-// An operand B that was copied ("packed") into the order in which the product reads it, once for many products.
+// A second operand B that was copied ("packed") once, for many products, into the order in which a product reads it.
 //
-// k is divided into the product's blocks (blocks.h), n into panels of tile_n columns. The panel of columns p * tile_n +
-// [0, tile_n) in the block that begins at word w0 and has wb words is at word w0 * round_up(n, tile_n) + p * wb *
-// tile_n: wb rows of tile_n words, columns beyond n zero. No word depends on how a product is divided into pieces.
+// k is divided into the product's blocks (blocks.h), and n into panels of tile_n columns. In the block that begins at
+// word w0 of k and has wb words, panel p begins at word w0 * round_up(n, tile_n) + p * wb * tile_n of the buffer. It
+// has wb rows of tile_n words; columns beyond n are zeros. No word depends on how a product is divided into pieces.
 //
-// The buffer (packed_form.h) is large enough for the tiles of every instruction set: n is rounded up to kPackedColumns.
-// bf16 is packed only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size.
-// AMX multiplies kPackedSteps of k at once, which bf16 is filled up to with zeros: wb of the last block counts them.
+// The buffer (packed_form.h) has room for the tiles of every instruction set: n is rounded up to kPackedColumns. bf16
+// is packed only for machines that multiply pairs of it, in one word; elsewhere the copy would be twice the plain size.
+// AMX multiplies kPackedSteps of k at once, so zeros fill up the last block of bf16, and its wb includes them.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace bowline::kernels {
 
-// Writes panels [begin, end) of every block.
+// Writes panels [begin, end) of the source to `packed`.
 using PackPanels = void (*)(const PackShape& shape, const void* source, int64_t begin, int64_t end, float* packed);
 
 struct PackMatrixTable {

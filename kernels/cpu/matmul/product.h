@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
 
-// The blocks of a product, around tiles of vectors. Only for *_isa.cc files.
+// Divides a product into blocks for caches and tiles of vector registers. Only for *_isa.cc files.
 
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/matmul/blocks.h"
@@ -14,15 +14,15 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// A product, block by block, whose tiles are those of `Tiles`:
+// Computes a product, block by block. `Tiles` multiplies the tiles and has
 //   Operand                    how elements become words (operand.h)
-//   what GemmScratch asks for  (gemm_scratch.h); Multiply takes at most kTileM rows of C
-//   MultiplyInPlace            reads kTileN columns of B in place, for no more than kTileM rows
-//   ReadsA(shape)              A is read in place
-//   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * words
+//   the members for GemmScratch (gemm_scratch.h), where kTileM is the most rows of C that Multiply takes
+//   MultiplyInPlace            multiplies kTileN columns of B in place, for at most kTileM rows
+//   ReadsA(shape)              whether tiles read A in place
+//   PackA(rows, steps, src, stride_m, stride_k, dst): packs the rows into tiles of kTileM rows, kTileM * words each
 //   Multiply(rows, columns, words, a, panels, column, c, prefetcher)
-//                              up to kTileN columns, of which `column` is the first in the panels; it writes whole
-//                              vectors of C, even where fewer columns are wanted
+//                              multiplies up to kTileN columns of the panels, from `column` on. It writes whole vectors
+//                              of C, even if the last one has fewer columns.
 template <typename Tiles>
 class Product {
  public:
@@ -42,9 +42,9 @@ class Product {
         words_(CeilDiv(shape.k, kSteps)),
         block_(BlockWords(words_)),
         whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr) {
-    output_.streamed = false;  // C is read again, by sums that are added to it or by who reads what is small
+    output_.streamed = false;  // later readers of C, such as sums that are added to it, find it in a cache
     direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
-    // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
+    // Only one tile uses a panel of B, so a copy does not pay if the rows of B are contiguous.
     direct_b_ = whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
     direct_a_ = !direct_b_ && Tiles::ReadsA(shape);
     packed_a_ = scratch;
@@ -94,7 +94,7 @@ class Product {
     }
   }
 
-  // The block of A after the one at `a`, which ends with row m1 of a span.
+  // Prefetches the block of A that comes after the one at `a`, which ends before row m1; the span ends before `end`.
   void PrefetchAfter(const Source* a, int64_t m1, int64_t end, int64_t kb, int64_t tiles) {
     if (m1 < end) {
       Prefetch(a + kBlockM * shape_.a_m, Smaller(end - m1, kBlockM), kb, tiles);
@@ -129,8 +129,8 @@ class Product {
     panels_ = {packed_b_, wb_ * kTileN};
   }
 
-  // The place of the sums of C's rows from m0 on, which are `i` rows behind their block of A, and of the block's column
-  // j0.
+  // Where the sums begin of row m0 of C, which is row `i` of its block of A, and of column j0 of the block of columns.
+  // Sets *ld to the number of floats between rows.
   float* SumsAt(int64_t m0, int64_t i, int64_t j0, int64_t* ld) const {
     if (direct_c_) {
       *ld = shape_.c_m;
@@ -143,8 +143,8 @@ class Product {
     return sums_ + i * *ld;
   }
 
-  // `rows` rows of C, the first of them the i-th of the block of A that begins with row m_block; columns j0 to j1 of
-  // the block.
+  // Multiplies `rows` rows of C, the first of which is row `i` of the block of A that begins with row m_block, by the
+  // columns [j0, j1) of the block.
   void RunStrip(int64_t m_block, int64_t i, int64_t rows, int64_t j0, int64_t j1) {
     const bool first = w0_ == 0, last = w0_ + wb_ == words_;
     const int64_t m0 = m_block + i;
@@ -153,7 +153,7 @@ class Product {
     if (!direct_c_ && first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out, ld);
     const bool accumulate = shape_.accumulate || !first;
     int64_t j = j0;
-    if (shape_.m == 1) {  // wide enough that each step reads several lines of B in order
+    if (shape_.m == 1) {  // so wide that each step reads several consecutive lines of B
       for (; j + kWideVecs * kLanes <= Smaller(j1, whole_); j += kWideVecs * kLanes) {
         Multiply<Operand, 1, kWideVecs>(wb_, PackedColumns<Operand>{panel_a_},
                                         DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + (j - j0), 0, accumulate);
@@ -165,7 +165,7 @@ class Product {
     }
   }
 
-  // A whole block of A by a strip of B: long enough rows of what is wanted.
+  // Transposes and finishes the product of a whole block of A and a strip of B, so that rows of C are long.
   void FinishFlipped(int64_t m0, int64_t rows, int64_t j0, int64_t j1) {
     int64_t ld;
     const float* sums = SumsAt(m0, 0, j0, &ld);
@@ -191,7 +191,7 @@ class Product {
     }
   }
 
-  // The same with packed B, whole vectors of columns.
+  // The same with packed B. Writes whole vectors of columns.
   void MultiplyTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
     const Source* a = direct_a_ ? a_ + m0 * shape_.a_m + w0_ * kSteps : nullptr;
     Tiles::Multiply(rows, columns, wb_, TileOfA<Source>{panel_a_, a, shape_.a_m}, panels_, j - whole_,
@@ -200,16 +200,16 @@ class Product {
 
   const GemmShape& shape_;
   const Source *a_, *b_;
-  GemmOutput output_;  // m0 and n0 of C as it is wanted
+  GemmOutput output_;  // if flipped, m0 and n0 are those of the transposed result
   const bool flipped_;
-  const int64_t words_, block_;  // words of k, and of a block of it
+  const int64_t words_, block_;  // words of k, and most words of a block of k
   const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_, direct_a_;
   float *packed_a_, *packed_b_, *sums_, *flip_;
   int64_t block_n_;
   int64_t begin_;            // the span's first row
-  int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place
-  int64_t w0_, wb_;          // its words
+  int64_t n0_, nb_, whole_;  // the block's first column, its columns, and how many of them are read in place
+  int64_t w0_, wb_;          // the block's first word of k, and its words
   const Source* b_block_;
   Panels panels_;         // panels of the block's columns from whole_ on
   const float* panel_a_;  // panel of the tile's rows, unless A is read in place

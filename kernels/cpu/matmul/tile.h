@@ -10,20 +10,20 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// The accumulators fill the registers, leaving room for one row of B and one broadcast word of A. Rows in powers of
+// The accumulators fill the registers, leaving room for one row of B and one broadcast word of A. kTileM is a power of
 // two, as the extents of models are.
 #if defined(__AVX512F__)
-constexpr int kTileM = 8, kVecs = 3;  // 24 of 32
+constexpr int kTileM = 8, kVecs = 3;  // 24 accumulators of 32 registers
 #elif defined(__AVX2__)
-constexpr int kTileM = 4, kVecs = 3;  // 12 of 16
+constexpr int kTileM = 4, kVecs = 3;  // 12 accumulators of 16 registers
 #else
-constexpr int kTileM = 4, kVecs = 2;  // 8 of 16
+constexpr int kTileM = 4, kVecs = 2;  // 8 accumulators of 16 registers
 #endif
 constexpr int kTileN = kVecs * kLanes;
 
-constexpr int kRowsAhead = 32;  // of B, measured
+constexpr int kRowsAhead = 32;  // rows of B from a load to its prefetch; measured
 
-// The words of A that a tile multiplies with one row of B: packed, kTileM words each,
+// The words of A that a tile multiplies with one row of B, read from packed A: kTileM consecutive words.
 template <typename Operand>
 struct PackedColumns {
   const float* p;
@@ -31,7 +31,7 @@ struct PackedColumns {
   BOWLINE_ALWAYS_INLINE void Next(PackedColumns& columns) { columns.p += kTileM; }
 };
 
-// or as they lie in rows that are contiguous in k, which must end with a whole word.
+// The same words read from A in place, whose rows are contiguous in k. k must be a multiple of kStepsPerWord.
 template <typename Operand>
 struct DirectColumns {
   const typename Operand::Source* p;
@@ -42,7 +42,7 @@ struct DirectColumns {
   BOWLINE_ALWAYS_INLINE void Next(DirectColumns& columns) { columns.p += Operand::kStepsPerWord; }
 };
 
-// Rows of packed B, kTileN words each.
+// Reads rows of packed B, kTileN words each.
 template <typename Operand>
 struct PackedRows {
   const float* p;
@@ -50,7 +50,7 @@ struct PackedRows {
   BOWLINE_ALWAYS_INLINE void Read(const PackedRows& rows, Vec (&row)[kCount]) {
 #pragma clang loop unroll(full)
     for (int j = 0; j < kCount; ++j) {
-      // A panel comes from the second-level cache, in order, and yet not soon enough by itself.
+      // The panel is in the second-level cache, and hardware prefetchers do not fetch it soon enough.
       __builtin_prefetch(rows.p + kRowsAhead * kTileN + j * kLanes);
       row[j] = Load(rows.p + j * kLanes);
     }
@@ -58,7 +58,7 @@ struct PackedRows {
   BOWLINE_ALWAYS_INLINE void Next(PackedRows& rows) { rows.p += kTileN; }
 };
 
-// Rows of B as they lie, contiguous in n. k must end with a whole word.
+// Reads rows of B in place, which are contiguous in n. k must be a multiple of kStepsPerWord.
 template <typename Operand>
 struct DirectRows {
   const typename Operand::Source* p;
@@ -71,10 +71,10 @@ struct DirectRows {
   BOWLINE_ALWAYS_INLINE void Next(DirectRows& rows) { rows.p += Operand::kStepsPerWord * rows.step_stride; }
 };
 
-// out[kRows][kCount vectors] (+)= A B.
+// out = A B, or out += A B with `accumulate`, for kRows rows of kCount vectors, over `words` words of k.
 template <typename Operand, int kRows, int kCount, typename ColumnsOfA, typename RowsOfB>
 BOWLINE_ALWAYS_INLINE void Multiply(int64_t words, ColumnsOfA a, RowsOfB b, float* out, int64_t ld, bool accumulate) {
-  // C is read and written only after the sums, and comes from far away meanwhile.
+  // The loop does not touch C, so these prefetches have time to fetch it for the end.
 #pragma clang loop unroll(full)
   for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
@@ -118,7 +118,7 @@ static void DirectBTile(int64_t words, const float* a, const typename Operand::S
                                   accumulate);
 }
 
-// Tables over the number of rows (and vectors): few rows cost in proportion, as decoding one token needs.
+// Tables of tiles by numbers of rows and vectors, so that few rows, as in decoding one token, take less time.
 template <typename Operand, typename Index>
 struct TileTables;
 template <typename Operand, int... kIndex>
@@ -133,26 +133,26 @@ struct TileTables<Operand, IndexList<kIndex...>> {
 template <typename Operand>
 using Tiles = TileTables<Operand, Indices<kTileM * kVecs>>;
 
-// Rows of A: as PackA packed them, or as they lie, `stride` elements apart; then in_place is not null.
+// Rows of A: in place, `stride` elements apart, if in_place is not null; else at `packed`, as PackA packed them.
 template <typename Source>
 struct TileOfA {
   const float* packed;
   const Source* in_place;
   int64_t stride;
 };
-// Sums to be written, or added to the values in memory.
+// Where sums go. With `accumulate` they are added to the values in memory. Rows are `ld` floats apart.
 struct TileOfC {
   float* out;
   int64_t ld;
   bool accumulate;
 };
-// B in panels of kTileN columns, `words` apart.
+// B in panels of kTileN columns, whose beginnings are `words` words apart.
 struct Panels {
   const float* first;
   int64_t words;
 };
 
-// See product.h.
+// Tiles in vector registers, a `Tiles` argument of Product. product.h documents the members.
 template <typename OperandType>
 class VectorTiles {
  public:
@@ -161,7 +161,7 @@ class VectorTiles {
   static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kPanelColumns = kTileN, kBlockM = 12 * kTileM,
                            kStripN = 3 * kTileN, kSteps = Operand::kStepsPerWord;
 
-  // Rows that are contiguous in k: as many streams as a tile has rows, which a processor follows.
+  // True if rows of A are contiguous in k: a tile then reads kTileM streams, which hardware prefetchers can follow.
   static bool ReadsA(const GemmShape& shape) {
     return Operand::kWordsInMemory && shape.a_k == 1 && shape.k % Operand::kStepsPerWord == 0;
   }
@@ -181,7 +181,7 @@ class VectorTiles {
     }
   }
 
-  // kTileN columns of B whose rows are contiguous, b_k apart.
+  // Multiplies kTileN columns of B in place. Rows of B are contiguous, and b_k elements apart.
   static void MultiplyInPlace(int64_t rows, int64_t words, const float* a, const Source* b, int64_t b_k, float* out,
                               int64_t ld, bool accumulate) {
     Tiles<Operand>::direct_b[(rows - 1) * kVecs](words, a, b, b_k, out, ld, accumulate);

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_INT8_ROWS_H_
 #define BOWLINE_KERNELS_CPU_PAGED_INT8_ROWS_H_
 
-// Rounds rows of a cache to int8, as types/cache_rows.h says.
+// Rounds rows of a cache to int8. types/cache_rows.h defines the format.
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace bowline::kernels {
 
-// Absolute values are compared as whole numbers, so that the loop has vectors, and infinity and NaN are the largest.
+// The largest absolute value. Compares magnitudes as integers: the loop vectorizes, and infinity and NaN are largest.
 template <typename V>
 float LargestMagnitude(const V* values, int64_t width) {
   int32_t largest = 0;
@@ -25,17 +25,17 @@ float LargestMagnitude(const V* values, int64_t width) {
   return std::bit_cast<float>(largest);
 }
 
-// The scale of a row whose largest absolute value is `largest`, which may be infinite or NaN.
+// The scale of a row with the largest absolute value `largest`: 0 if it would be subnormal, NaN if that is not finite.
 inline float Int8RowScale(float largest) {
   if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
   const float scale = largest / 127.0f;
   return scale < std::numeric_limits<float>::min() ? 0.0f : scale;
 }
 
-// The row of `width` values, in Int8RowBytes(width) bytes at `to`.
+// Rounds `width` values to a row of Int8RowBytes(width) bytes at `to`: first the scale, then the elements.
 template <typename V>
 void StoreInt8Row(const V* values, int64_t width, uint8_t* to) {
-  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: a number added to it is rounded to a whole number
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it to a number rounds the number to an integer
   const float scale = Int8RowScale(LargestMagnitude(values, width));
   std::memcpy(to, &scale, sizeof(scale));
   to += kInt8ScaleBytes;

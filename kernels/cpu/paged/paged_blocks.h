@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_PAGED_BLOCKS_H_
 #define BOWLINE_KERNELS_CPU_PAGED_PAGED_BLOCKS_H_
 
-// Tokens of a sequence in the blocks of a cache. Only for *_isa.cc files.
+// Finds and reads the tokens of a sequence in the blocks of a cache. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_pack.h"
 #include "kernels/signatures/paged_shape.h"
@@ -9,7 +9,7 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// An element of a row of int8, in front of whose first one the row's scale is.
+// An element of a cache row of int8. The row's scale, an f32, lies directly before the first element.
 struct Int8 {
   int8_t value;
 };
@@ -35,8 +35,8 @@ BOWLINE_ALWAYS_INLINE float ScaleOf(const Int8* row) {
   return scale;
 }
 
-// Where the elements of a head of the tokens at positions [begin, begin + count) begin in the cache, in elements. A
-// block outside of the cache counts as the nearest.
+// Writes to `offsets` where the elements of `head` begin in the cache, in elements, for the tokens at positions [begin,
+// begin + count). If the table has a block outside of the cache, it uses the nearest block of the cache.
 static void FindTokens(const PagedShape& shape, const int32_t* table, int64_t head, int64_t begin, int64_t count,
                        int64_t* offsets) {
   const int64_t token = shape.heads * shape.row, own = (head + 1) * shape.row - shape.head_dim;
@@ -50,7 +50,7 @@ static void FindTokens(const PagedShape& shape, const int32_t* table, int64_t he
   }
 }
 
-// Rows of f32, dense, of the tokens at `offsets`.
+// Copies the tokens at `offsets` to `rows` as f32, with scales applied, head_dim floats per token.
 template <typename T>
 static void CopyTokens(int64_t count, int64_t head_dim, const T* cache, const int64_t* offsets, float* rows) {
   for (int64_t i = 0; i < count; ++i, rows += head_dim) {

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_PAGED_PAGED_PIECE_H_
 #define BOWLINE_KERNELS_CPU_PAGED_PAGED_PIECE_H_
 
-// Attention of the only row of a sequence to a range of positions, and what joins ranges. Lanes of vectors are elements
-// of a head, but in vectors of scores, where each of four query heads has a quarter of the lanes, for as many keys.
-// Only for *_isa.cc files.
+// Attention of a sequence's only row to a range of positions, and the function that joins ranges. Lanes of vectors are
+// elements of a head, except in vectors of scores: these have four slots of kSlotKeys lanes, one per query head, whose
+// lanes are keys. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_tiles.h"
 #include "kernels/cpu/paged/paged_attention.h"
@@ -13,7 +13,7 @@ namespace bowline::kernels::BOWLINE_ISA {
 
 inline constexpr int kSlots = PagedPieceMemory::kSlots, kSlotKeys = kLanes / kSlots;
 
-// y[i] = the sums of x[i] and x[i + kHalf] over pairs of pieces of kHalf lanes, those of x[i] first.
+// A step of SumEach: adds the two halves of each piece of 2 kHalf lanes, and puts x[i]'s sums before x[i + kHalf]'s.
 template <int kHalf, int... kLane>
 BOWLINE_ALWAYS_INLINE void FoldPairs(Vec (&x)[kLanes], IndexList<kLane...>) {
 #pragma clang loop unroll(full)
@@ -23,7 +23,7 @@ BOWLINE_ALWAYS_INLINE void FoldPairs(Vec (&x)[kLanes], IndexList<kLane...>) {
            __builtin_shufflevector(a, b, ((kLane & kHalf) == 0 ? kLane + kHalf : kLanes + kLane)...);
   }
 }
-// Lane i is the sum of the lanes of x[i], pairwise.
+// A vector whose lane i is the sum of the lanes of x[i], added pairwise. Overwrites x.
 template <int kHalf = kLanes / 2>
 BOWLINE_ALWAYS_INLINE Vec SumEach(Vec (&x)[kLanes]) {
   FoldPairs<kHalf>(x, Indices<kLanes>());
@@ -38,7 +38,7 @@ template <int kDistance, int... kLane>
 BOWLINE_ALWAYS_INLINE Vec Exchange(Vec x, IndexList<kLane...>) {
   return __builtin_shufflevector(x, x, (kLane ^ kDistance)...);
 }
-// Each lane is the largest, or the sum, of the lanes of its slot.
+// Each lane becomes the largest of the lanes of its slot, or with SumOfSlots their sum.
 template <int kDistance = 1>
 BOWLINE_ALWAYS_INLINE Vec LargestOfSlots(Vec x) {
   if constexpr (kDistance < kSlotKeys) {
@@ -57,7 +57,7 @@ BOWLINE_ALWAYS_INLINE Vec SumOfSlots(Vec x) {
   }
 }
 
-// The scale of key `first + i % kSlotKeys` in lane i; the last key's where there are fewer.
+// Lane i gets the scale of key `first + i % kSlotKeys`, or of the last key, count - 1, if there are fewer.
 template <int... kLane>
 BOWLINE_ALWAYS_INLINE Vec ScalesOfSlots(const Int8* cache, const int64_t* offsets, int64_t first, int64_t count,
                                         IndexList<kLane...>) {
@@ -67,7 +67,7 @@ BOWLINE_ALWAYS_INLINE Vec ScalesOfSlots(const Int8* cache, const int64_t* offset
   return __builtin_shufflevector(scales, scales, (kLane % kSlotKeys)...);
 }
 
-// sums[head][key] += the products of `count` elements from d on.
+// sums[head * kSlotKeys + key] += the products of `count` elements from element d on, lane by lane.
 template <int kHeads, typename T>
 BOWLINE_ALWAYS_INLINE void MultiplyKeys(const T* const (&keys)[kSlotKeys], int64_t d, int64_t count, const float* query,
                                         int64_t padded, Vec (&sums)[kLanes]) {
@@ -82,8 +82,8 @@ BOWLINE_ALWAYS_INLINE void MultiplyKeys(const T* const (&keys)[kSlotKeys], int64
   }
 }
 
-// Heads of tokens are short pieces that lie far apart, which a processor does not foresee: each pass over a block asks
-// for what the next pass will read.
+// Prefetches tokens. Their heads are short and far apart, which hardware prefetchers do not foresee, so each pass over
+// a block prefetches the tokens that the next pass reads.
 template <typename T>
 struct Ahead {
   const T* cache;
@@ -101,8 +101,8 @@ struct Ahead {
   }
 };
 
-// Scores of `kHeads` queries with `count` keys, a vector for every kSlotKeys of these; minus infinity where there is no
-// key. Returns the largest one of each slot and `largest`.
+// Computes scores of `kHeads` queries with `count` keys, one vector per kSlotKeys keys; minus infinity beyond the last
+// key. Returns the maximum of each slot's scores and `largest`, in all lanes of the slot.
 template <int kHeads, typename T>
 BOWLINE_ALWAYS_INLINE Vec ScoreKeys(int64_t dim, int64_t count, const T* cache, const int64_t* offsets,
                                     const float* query, int64_t padded, const Ahead<T>& ahead, float* scores,
@@ -131,8 +131,8 @@ BOWLINE_ALWAYS_INLINE Vec ScoreKeys(int64_t dim, int64_t count, const T* cache, 
   return LargestOfSlots(largest);
 }
 
-// out[head] = out[head] * shrink + the sum of `count` values under their weights, for kVectors vectors from d on, of
-// which the last one may be a part.
+// out[head] = out[head] * shrink + the sum of `count` weighted values, for kVectors vectors of elements from d on. The
+// last of these vectors has `part` elements.
 template <int kHeads, int kVectors, typename T>
 BOWLINE_ALWAYS_INLINE void AddValues(int64_t d, int64_t part, int64_t count, const T* cache, const int64_t* offsets,
                                      const float* weights, const float* shrink, const Ahead<T>& ahead, float* out,
@@ -166,7 +166,7 @@ BOWLINE_ALWAYS_INLINE void AddValues(int64_t d, int64_t part, int64_t count, con
   }
 }
 
-// Adds the contribution of a block of `count` keys and values to `kHeads` query heads of a piece.
+// Adds the contributions of a block of `count` keys and values to `kHeads` query heads of a piece.
 template <int kHeads, typename T>
 static void AttendBlock(int64_t dim, int64_t count, const T* keys, const T* values, const int64_t* offsets,
                         const float* query, int64_t padded, const Ahead<T>& next_values, const Ahead<T>& next_keys,
@@ -222,7 +222,7 @@ static void AttendPiece(const PagedAttentionShape& shape, const PagedAttentionAr
   }
 
   const T *keys = static_cast<const T*>(x.keys), *values = static_cast<const T*>(x.values);
-  int64_t tokens[2][kBlockKeys];  // of this block and the next one, in turn
+  int64_t tokens[2][kBlockKeys];  // offsets of the tokens of this block and of the next one, in turn
   const auto find = [&](int64_t begin, int64_t* offsets) {
     const int64_t count = Larger(0, Smaller(piece.end - begin, kBlockKeys));
     FindTokens(shape.paged, piece.table, piece.head, begin, count, offsets);

@@ -9,8 +9,8 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// The queries of a tile: where each begins in `query` and `out`, and the positions [begin, end) that it sees, which
-// ascend. Those behind the last one are like it.
+// The queries of a tile. Query i begins at element at[i] of `query` and `out` and sees positions [begin[i], end[i]),
+// which ascend with i. Entries beyond the tile's last query repeat that query.
 struct TileQueries {
   static constexpr int64_t kMost = PagedTileMemory::kTileQueries;
   int64_t at[kMost], begin[kMost], end[kMost];
@@ -26,7 +26,7 @@ struct TileQueries {
   }
 };
 
-// Says which of the positions [k0, k0 + keys) the strip of queries from `strip` on sees: see StripMask.
+// Which of positions [k0, k0 + keys) the strip of queries from query `strip` on sees. Members as in StripMask.
 struct TileMask {
   int64_t from, all;
   int64_t seen[2], hidden[2];
@@ -51,7 +51,7 @@ struct TileMask {
   IntVec Visible(int n) const { return visible[n]; }
 };
 
-// Replaces numbers that are not finite by zero. Returns whether all were finite.
+// Replaces infinities and NaNs by zero. Returns whether all values were finite.
 static bool ZeroWhatIsNotFinite(int64_t count, float* values) {
   IntVec wrong = IntVec(0);
   int64_t i = 0;
@@ -70,8 +70,8 @@ static bool ZeroWhatIsNotFinite(int64_t count, float* values) {
   return all;
 }
 
-// Adds the products of the values that ZeroWhatIsNotFinite left out, for the queries that see them alone: a weight of
-// zero would not hide them.
+// Adds the products of the values that ZeroWhatIsNotFinite replaced, only for queries that see them. For other queries
+// a weight of zero would not hide such a value: zero times infinity is NaN.
 template <typename T>
 static void AddWhatIsNotFinite(const TileMask& mask, int64_t dim, const T* cache, const int64_t* offsets,
                                const float* weights, float* out) {
@@ -97,7 +97,7 @@ template <typename Q, typename T>
 static void AttendTile(const PagedAttentionShape& shape, const PagedAttentionArguments& x, const PagedTile& tile,
                        float* scratch) {
   constexpr int64_t kBlockKeys = PagedTileMemory::kBlockKeys, kQueries = PagedTileMemory::kTileQueries;
-  // Every query sees a key of the first block, so that its maximum is a number from there on.
+  // Every query sees a key of the first block, so its maximum is finite from then on.
   static_assert(kQueries <= kBlockKeys && kQueries % kStrip == 0 && kStrip <= PagedTileMemory::kMostStrip);
   const PagedTileMemory s(shape.paged.head_dim);
   const TileQueries queries(shape, tile);
@@ -123,7 +123,7 @@ static void AttendTile(const PagedAttentionShape& shape, const PagedAttentionArg
     FindTokens(shape.paged, tile.table, tile.head, k0, count, offsets);
     CopyTokens(count, dim, static_cast<const T*>(x.keys), offsets, scratch + s.keys);
     CopyTokens(count, dim, static_cast<const T*>(x.values), offsets, scratch + s.values);
-    // The first query sees up to the least position, and the last one from the largest on.
+    // The first query's positions end first, and the last query's begin last, so these two tell if all queries see all.
     const bool all_seen = queries.end[0] >= k0 + count && queries.begin[tile.count - 1] <= k0;
     const bool finite = all_seen || ZeroWhatIsNotFinite(count * dim, scratch + s.values);
     for (int64_t i = 0; i < tile.count; i += kStrip) {

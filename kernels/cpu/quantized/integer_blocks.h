@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_BLOCKS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_BLOCKS_H_
 
-// Blocks of four rows of weights side by side, as integers of 16 bits: a quarter of a vector belongs to each row. Only
+// Decodes blocks of four rows of weights side by side, as integers of 16 bits. Each row has a quarter of a vector. Only
 // for *_isa.cc files.
 
 #include "kernels/cpu/isa/half_vectors.h"
@@ -18,7 +18,7 @@ using UnsignedShorts = uint16_t __attribute__((ext_vector_type(32)));
 using Quarter = int32_t __attribute__((ext_vector_type(4)));
 using QuarterBytes = uint8_t __attribute__((ext_vector_type(16)));
 
-// Blocks of four rows; a row may be there twice.
+// Pointers to blocks of four rows. Two of them may be the same row.
 struct BlockRows {
   const uint8_t* row[kBlockRows];
 };
@@ -30,20 +30,20 @@ BOWLINE_ALWAYS_INLINE V LoadFrom(const uint8_t* p) {
   return v;
 }
 
-// Four times the 16 bytes.
+// Loads 16 bytes, and copies them into the quarter of each row.
 BOWLINE_ALWAYS_INLINE WideInts LoadForRows(const uint8_t* p) {
   const Quarter q = LoadFrom<Quarter>(p);
   return __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
 }
 
-// Adds the products of two pairs to each lane.
+// Adds to each lane of `sums` the products of the lane's two pairs of 16-bit integers of a and b.
 BOWLINE_ALWAYS_INLINE WideInts AddPairs(WideInts sums, Shorts a, WideInts b) {
 #if defined(__AVX512VNNI__)
-  // Compilers make two instructions of the intrinsic.
+  // Assembly, because compilers turn the intrinsic into two instructions.
   asm("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
   return sums;
 #else
-  // The form of which compilers make vpmaddwd.
+  // Written in the form that compilers turn into vpmaddwd.
   using Products = int32_t __attribute__((ext_vector_type(32)));
   const Products products =
       __builtin_convertvector(a, Products) * __builtin_convertvector(__builtin_bit_cast(Shorts, b), Products);
@@ -55,7 +55,7 @@ BOWLINE_ALWAYS_INLINE WideInts AddPairs(WideInts sums, Shorts a, WideInts b) {
 #endif
 }
 
-// 16 bytes of each row.
+// Loads 16 bytes of each row, from byte `at` of its block on.
 BOWLINE_ALWAYS_INLINE UnsignedShorts LoadRows(const BlockRows& rows, int at) {
   const Quarter a = LoadFrom<Quarter>(rows.row[0] + at), b = LoadFrom<Quarter>(rows.row[1] + at),
                 c = LoadFrom<Quarter>(rows.row[2] + at), d = LoadFrom<Quarter>(rows.row[3] + at);
@@ -65,7 +65,7 @@ BOWLINE_ALWAYS_INLINE UnsignedShorts LoadRows(const BlockRows& rows, int at) {
                             __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
-// q + kBias of a run: first of its even elements, then of its odd ones.
+// Decodes a run of each row: q + kBias (block_layouts.h) of its even elements, and of its odd ones.
 template <typename Format>
 BOWLINE_ALWAYS_INLINE void DecodeRows(const BlockRows& rows, int run, Shorts& even, Shorts& odd) {
   const UnsignedShorts low = LoadRows(rows, Format::Low(run));
@@ -89,12 +89,12 @@ BOWLINE_ALWAYS_INLINE void DecodeRows(const BlockRows& rows, int run, Shorts& ev
   odd = __builtin_bit_cast(Shorts, second);
 }
 
-// Of each row one.
+// Spreads four numbers, one per row, over the quarters of the rows.
 BOWLINE_ALWAYS_INLINE Wide Spread(Quad q) {
   return __builtin_shufflevector(q, q, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 }
 
-// Scales and offsets of all groups of a block of each row.
+// The scales and offsets of all groups of a block: a Quad has those of one group, one lane per row.
 template <typename Format>
 struct RowScales {
   static constexpr int kGroups = Format::kRuns / Format::kRunsOfGroup;
@@ -113,13 +113,13 @@ BOWLINE_ALWAYS_INLINE Wide ForGroups(Quad q) {
   return __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
 }
 
-// Bytes of four groups: of the first group those of four rows, then of the second.
+// Stores values of four groups: first the first group's values of all four rows, then the second's, and so on.
 BOWLINE_ALWAYS_INLINE void StoreGroups(Wide values, Quad* groups) { __builtin_memcpy(groups, &values, sizeof(values)); }
 
 template <typename Format>
 BOWLINE_ALWAYS_INLINE void LoadScales(const BlockRows& rows, RowScales<Format>& scales) {
   if constexpr (Format::kFormat == ElementType::kQ4_K) {
-    // The first 16 bytes are two halves and three words of 6-bit numbers, four to a word. See BlockFormat.
+    // The first 16 bytes are two halves, then three words with four 6-bit numbers each (BlockFormat documents them).
     const Quarter a = LoadFrom<Quarter>(rows.row[0]), b = LoadFrom<Quarter>(rows.row[1]),
                   c = LoadFrom<Quarter>(rows.row[2]), d = LoadFrom<Quarter>(rows.row[3]);
     const Quarter ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),

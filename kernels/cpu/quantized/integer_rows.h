@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_ROWS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_ROWS_H_
 
-// Rows of x, rounded to the records of integer_products.h. Only for *_isa.cc files.
+// Rounds rows of x to the records of integer_products.h. Only for *_isa.cc files.
 
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/quantized/integer_products.h"
@@ -15,8 +15,8 @@ using Lanes8 = int32_t __attribute__((ext_vector_type(8)));
 using Lanes4 = int32_t __attribute__((ext_vector_type(4)));
 using Integers = int16_t __attribute__((ext_vector_type(16)));
 
-// A group. False where the largest |x| of it is not zero and beyond [2^-100, 2^64): scales and sums of others neither
-// underflow nor overflow.
+// Rounds a group of x to a record. Returns false, with zeros as integers, if the largest |x| is neither zero nor in
+// [2^-100, 2^64). Within these bounds, scales and sums neither underflow nor overflow.
 template <typename Format>
 BOWLINE_ALWAYS_INLINE bool RoundGroup(const float* x, uint8_t* record) {
   using Record = IntegerRecord<Format>;
@@ -26,7 +26,7 @@ BOWLINE_ALWAYS_INLINE bool RoundGroup(const float* x, uint8_t* record) {
   WideInts largest = 0;
 #pragma clang loop unroll(full)
   for (int j = 0; j < kRuns; ++j) {
-    // In the order of magnitudes, of which NaN are the largest.
+    // As integers, magnitudes have the same order as numbers, and NaNs are the largest.
     const WideInts bits = __builtin_bit_cast(WideInts, LoadAs<Wide>(x + j * kWideLanes)) & 0x7fffffff;
     largest = __builtin_elementwise_max(largest, bits);
   }

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_TILES_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_TILES_H_
 
-// Multiplies many rows of x by blocks, as integers, with AVX512-VNNI in tiles. quantized.h states the effects on
-// results.
+// Multiplies many rows of x, rounded to integers, by quantized weights in tiles, with AVX512-VNNI. quantized.h states
+// the effect on results.
 
 #include "kernels/cpu/quantized/integer_products.h"
 
@@ -10,8 +10,8 @@ namespace bowline::kernels {
 
 inline constexpr int kPanelColumns = 48;
 
-// Weights of kPanelColumns rows are decoded to a panel, which has for each group of integer_products.h: pairs of
-// integers of 16 bits, in the order of records, each of all columns; scales; offsets, if the format has them.
+// The layout of a panel: kPanelColumns rows of weights, decoded. For each group (integer_products.h) it holds pairs of
+// 16-bit integers in the order of records, each pair of all columns; then scales; then offsets if the format has them.
 template <typename Format>
 struct IntegerPanel {
   static constexpr int kPairs = IntegerRecord<Format>::kElements / 2,
@@ -20,7 +20,7 @@ struct IntegerPanel {
 };
 
 struct IntegerTilesTable {
-  // Columns [begin, end) of out, all rows; `panels` has room for their weights.
+  // Computes columns [begin, end) of `out` for all rows. `panels` has room for the panels of these columns.
   void (*multiply)(const QuantizedMatmulShape& shape, const uint8_t* records, const uint8_t* weights, int64_t begin,
                    int64_t end, uint8_t* panels, void* out);
 };

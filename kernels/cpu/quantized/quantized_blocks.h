@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_BLOCKS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_BLOCKS_H_
 
-// Blocks of weights decoded to vectors, as types/block_layouts.h says. Only for *_isa.cc files.
+// Decodes blocks of weights to vectors of f32. types/block_layouts.h defines the blocks. Only for *_isa.cc files.
 
 #include "kernels/cpu/isa/half_vectors.h"
 #include "kernels/cpu/isa/simd.h"
@@ -24,7 +24,7 @@ BOWLINE_ALWAYS_INLINE RunBytes LoadRun(const uint8_t* p) {
 }
 
 struct GroupScale {
-  float scale, offset;  // offset: 0 where the format has none
+  float scale, offset;  // offset: 0 if the format has no offsets
 };
 
 template <typename Format>
@@ -35,7 +35,7 @@ BOWLINE_ALWAYS_INLINE GroupScale ScaleOf(const uint8_t* block, int group) {
   return result;
 }
 
-// The 16 elements of a run.
+// Decodes the 16 elements of a run with the scale and offset of its group.
 template <typename Format>
 BOWLINE_ALWAYS_INLINE void DecodeRun(const uint8_t* block, int run, GroupScale group, Vec (&out)[kRunVecs]) {
   RunBytes bytes = (LoadRun(block + Format::Low(run)) >> static_cast<uint8_t>(Format::LowShift(run))) &

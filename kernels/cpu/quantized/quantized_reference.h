@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_REFERENCE_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_QUANTIZED_REFERENCE_H_
 
-// References of the kernels of this folder, in f64 and in the plainest way. They are written from ggml's definitions of
-// the blocks and share no code with the fast versions.
+// Reference implementations of this folder's kernels, in f64 and in the plainest way. They follow ggml's definitions of
+// the blocks and share no code with the fast kernels.
 
 #include <cstdint>
 #include <vector>
@@ -11,22 +11,22 @@
 
 namespace bowline::kernels::reference {
 
-// A weight is scale * q + offset, exactly.
+// A decoded weight. Its exact value is scale * q + offset.
 struct Weight {
   double scale, q, offset;
 
   double Value() const { return scale * q + offset; }
-  // The sum of the absolute values of the two summands, on which rounding errors depend.
+  // |scale * q| + |offset|, on which bounds of rounding errors depend.
   double Magnitude() const;
 };
 
-// Whole blocks of `format`.
+// Decodes whole blocks of `format`.
 std::vector<Weight> DecodeWeights(ElementType format, const std::vector<uint8_t>& blocks);
 
-// x [m, k], weights [n, k]; out [m, n].
+// The product of x [m, k] and the transpose of weights [n, k]. Returns [m, n].
 std::vector<double> QuantizedMatmul(int64_t m, int64_t n, int64_t k, const std::vector<double>& x,
                                     const std::vector<Weight>& weights);
-// The sums of |x| * magnitude of the same products.
+// The same product of |x| and the weights' Magnitude(), for bounds of errors.
 std::vector<double> QuantizedMagnitudes(int64_t m, int64_t n, int64_t k, const std::vector<double>& x,
                                         const std::vector<Weight>& weights);
 

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_WIDE_VECTORS_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_WIDE_VECTORS_H_
 
-// Vectors of 16 lanes on every instruction set: where its registers are smaller, a vector takes several of them. Only
+// Vectors of 16 lanes for every instruction set. If its registers are smaller, a vector takes several registers. Only
 // for *_isa.cc files.
 
 #include "kernels/cpu/isa/simd.h"

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_SAMPLING_EXPONENTIALS_H_
 #define BOWLINE_KERNELS_CPU_SAMPLING_EXPONENTIALS_H_
 
-// Passes over the logits of a row.
+// Passes over the logits of a row, which LogitsRow uses.
 
 #include <cstdint>
 
@@ -9,22 +9,22 @@
 
 namespace bowline::kernels {
 
-// Sums are made of those of blocks of this many logits, so that a place in the sum is found without all its parts.
+// Logits per block. A sum is kept per block, so that finding a place in the total needs the terms of one block only.
 inline constexpr int64_t kExponentialBlock = 512;
 
 struct LogitsExtent {
   float largest;
-  bool finite;  // all of them; `largest` is of no use otherwise
+  bool finite;  // whether all logits are finite; if not, `largest` has no meaning
 };
 
 struct ExponentialsTable {
-  // Of at least one logit.
+  // The extent of `count` logits, at least one.
   LogitsExtent (*extent)(const float* logits, int64_t count);
-  // The first index from `begin` on whose logit is `least` or above; `count` where there is none.
+  // The first index in [begin, count) with a logit of at least `least`; `count` if there is none.
   int64_t (*find_at_least)(const float* logits, int64_t begin, int64_t count, float least);
-  // sums[b] = the sum of exp((logits[i] - largest) * scale) over block b, in f64.
+  // sums[b] = the sum, in f64, of exp((logits[i] - largest) * scale) over block b of kExponentialBlock logits.
   void (*sum_blocks)(const float* logits, int64_t count, double largest, double scale, double* sums);
-  // out[i] = exp((logits[i] - largest) * scale) of a block, which may be shorter than others; zeros behind.
+  // out[i] = exp((logits[i] - largest) * scale) for `count` logits of one block; zeros follow up to kExponentialBlock.
   void (*block)(const float* logits, int64_t count, double largest, double scale, double* out);
 };
 

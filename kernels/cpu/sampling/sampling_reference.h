@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_SAMPLING_SAMPLING_REFERENCE_H_
 #define BOWLINE_KERNELS_CPU_SAMPLING_SAMPLING_REFERENCE_H_
 
-// The choice of tokens as loops in f64 over whole rows, for tests: what LogitsRow promises.
+// Reference implementations of the methods of LogitsRow, as loops in f64 over whole rows, for tests.
 
 #include <cstdint>
 #include <vector>

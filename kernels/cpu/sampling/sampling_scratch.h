@@ -7,7 +7,7 @@
 
 namespace bowline::kernels {
 
-// Bytes of workspace of sample_tokens on so many threads: LogitsWorkspaceBytes for each that may have a row.
+// Bytes of workspace of sample_tokens on `threads` threads: LogitsWorkspaceBytes for each thread that can have a row.
 size_t SampleTokensScratchBytes(const SampleTokensShape& shape, int threads);
 
 }  // namespace bowline::kernels
