@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_TILES_H_
 #define BOWLINE_KERNELS_CPU_QUANTIZED_INTEGER_TILES_H_
 
-// Multiplies many rows of x, rounded to integers, by quantized weights in tiles, with AVX512-VNNI. quantized.h states
+// Multiplies many rows of x, rounded to integers, by quantized weights in tiles, for AVX2 or better. quantized.h states
 // the effect on results.
 
 #include "kernels/cpu/quantized/integer_products.h"
@@ -24,6 +24,7 @@ struct IntegerTilesTable {
   void (*multiply)(const QuantizedMatmulShape& shape, const uint8_t* records, const uint8_t* weights, int64_t begin,
                    int64_t end, uint8_t* panels, void* out);
 };
+BOWLINE_DECLARE_ISA_VARIANTS(IntegerTilesTable, kIntegerTiles)
 BOWLINE_DECLARE_BF16_VARIANT(IntegerTilesTable, kIntegerTiles)
 
 }  // namespace bowline::kernels

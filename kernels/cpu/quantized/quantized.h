@@ -4,19 +4,20 @@
 // Products of x with quantized weights, which are stored in blocks (types/block_formats.h).
 //
 // The bits of a result depend on its row of x, its row of weights, the instruction set, and the class of the number of
-// rows of x: few (up to kFewRows), some (up to kSomeRows) or more. The exact number and the threads do not matter.
+// rows of x: few (up to kFewRows), some (up to kSomeRows), many (up to kManyRows) or more. The exact number and the
+// threads do not matter.
 //
 // Split products: with AMX, for more than kSomeRows rows of f32 (split_tiles.h). An element of x is split into two
 // numbers of bf16 and a rest that is dropped, x1 + x2; a decoded weight into w1 + w2. A result is the sum of
 // x1 w1 + x1 w2 + x2 w1. A row is multiplied in f32 instead under the condition below, with groups of 32 elements in
 // all formats.
 //
-// Products of integers: otherwise, with AVX2 for few rows, with AVX512-VNNI for few rows and for all rows of f32. The
-// elements of x that share a scale of the weights form a group. A group is rounded to integers of 16 bits times its own
-// scale, max |x| / 32767. Sums over a group are exact, and are added up in f32. A row is multiplied in f32 instead, as
-// few rows are without AVX2, if max |x| of one of its groups is neither zero nor in [2^-100, 2^64), for instance
-// because an element is infinite or NaN. Few rows multiply blocks that are decoded in registers (integer_products.h);
-// more rows use tiles (integer_tiles.h), for which blocks are decoded to memory.
+// Products of integers: otherwise, with AVX2 for few rows and for up to kManyRows rows of f32, with AVX512-VNNI for few
+// rows and for all rows of f32. The elements of x that share a scale of the weights form a group. A group is rounded to
+// integers of 16 bits times its own scale, max |x| / 32767. Sums over a group are exact, and are added up in f32. A row
+// is multiplied in f32 instead, as few rows are without AVX2, if max |x| of one of its groups is neither zero nor in
+// [2^-100, 2^64), for instance because an element is infinite or NaN. Few rows multiply blocks that are decoded in
+// registers (integer_products.h); more rows use tiles (integer_tiles.h), for which blocks are decoded to memory.
 //
 // Products of floats: otherwise, so always for more than few rows of bf16.
 // - Few rows multiply blocks that are decoded in registers. An element of the result is the sum of the lanes of a

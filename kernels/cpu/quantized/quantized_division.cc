@@ -44,8 +44,8 @@ QuantizedDivision DivideQuantizedMatmul(const QuantizedMatmulShape& shape, int t
   QuantizedDivision division = {};
   division.few = shape.m <= kFewRows;
   division.split = !plain && isa >= Isa::kAmx && shape.m > kSomeRows && shape.x == ElementType::kF32;
-  division.integers = !plain && !division.split &&
-                      (division.few ? isa >= Isa::kAvx2 : isa >= Isa::kAvx512Bf16 && shape.x == ElementType::kF32);
+  const bool takes_tiles = shape.x == ElementType::kF32 && (isa >= Isa::kAvx512Bf16 || shape.m <= kManyRows);
+  division.integers = !plain && !division.split && isa >= Isa::kAvx2 && (division.few || takes_tiles);
   division.amx = !plain && isa >= Isa::kAmx && !division.few && shape.x == ElementType::kBF16;
   division.operands =
       !division.few && shape.x == ElementType::kBF16 && level.bf16_pairs ? ElementType::kBF16 : ElementType::kF32;

@@ -16,6 +16,9 @@ inline constexpr int64_t kFewRows = 8;
 // With AMX, products with more rows of f32 than this split elements into numbers of bf16 (split_tiles.h).
 inline constexpr int64_t kSomeRows = 48;
 
+// More rows of f32 than these multiply decoded weights as floats where there is no AVX512-VNNI.
+inline constexpr int64_t kManyRows = 128;
+
 struct QuantizedDivision {
   bool few;              // at most kFewRows rows of x
   bool integers;         // multiplies x and weights as integers

@@ -27,6 +27,7 @@ class QuantizedMatmul : public Kernel {
       : shape_(shape),
         table_(BOWLINE_SELECT_ISA(kQuantized)),
         integers_(BOWLINE_SELECT_BF16_ISA(kIntegerProducts)),
+        integer_tiles_(BOWLINE_SELECT_BF16_ISA(kIntegerTiles)),
         division_(DivideQuantizedMatmul(shape, threads, isa, plain)),
         gemm_(SelectGemm(division_)),
         threads_(threads),
@@ -114,8 +115,8 @@ class QuantizedMatmul : public Kernel {
     loop_.RunMembers(strips, [&](int member, int64_t begin, int64_t end) {
       for (int64_t strip = begin; strip < end; ++strip) {
         const int64_t first = strip * division_.strip, last = std::min(first + division_.strip, shape_.weights.rows);
-        isa_avx512bf16::kIntegerTiles.multiply(shape_, records, blocks, first, last,
-                                               own + static_cast<size_t>(member) * division_.thread_bytes, out);
+        integer_tiles_.multiply(shape_, records, blocks, first, last,
+                                own + static_cast<size_t>(member) * division_.thread_bytes, out);
         MultiplyOthers(x, rounded, blocks, first, last, out);
       }
     });
@@ -147,6 +148,7 @@ class QuantizedMatmul : public Kernel {
   const QuantizedMatmulShape shape_;
   const QuantizedTable& table_;
   const IntegerTable& integers_;
+  const IntegerTilesTable& integer_tiles_;
   const QuantizedDivision division_;
   const GemmFunctions& gemm_;
   const int threads_;

@@ -69,7 +69,7 @@ int64_t GroupOf(const Product& p) { return p.format == DType::kQ6_K && !Splits(p
 
 // Whether row i of x is multiplied as integers, or split.
 bool IsRounded(const Product& p, const std::vector<double>& x, int64_t i) {
-  if (ActiveIsa() < (p.m <= kFewRows ? Isa::kAvx2 : Isa::kAvx512Bf16)) return false;
+  if (ActiveIsa() < (p.m <= kManyRows ? Isa::kAvx2 : Isa::kAvx512Bf16)) return false;
   if (p.m > kFewRows && p.x == DType::kBF16) return false;
   for (int64_t begin = 0; begin < p.K(); begin += GroupOf(p)) {
     double largest = 0;
@@ -163,8 +163,10 @@ TEST_P(QuantizedTest, ProductsAgreeAndAreTheSameForEveryNumberOfThreads) {
 TEST_P(QuantizedTest, RowsDoNotDependOnOthers) {
   std::mt19937_64 random(2);
   for (const DType format : kFormats) {
-    for (const auto& [most, least] :
-         {std::pair<int64_t, int64_t>{kFewRows, 1}, {kSomeRows, kFewRows + 1}, {70, kSomeRows + 1}}) {
+    for (const auto& [most, least] : {std::pair<int64_t, int64_t>{kFewRows, 1},
+                                      {kSomeRows, kFewRows + 1},
+                                      {kManyRows, kSomeRows + 1},
+                                      {140, kManyRows + 1}}) {
       for (const DType type : {DType::kF32, DType::kBF16}) {
         Product p{format, most, 37, 3, type, type};
         SCOPED_TRACE(p.Text());
@@ -250,7 +252,7 @@ TEST(QuantizedGather, IdsOutOfRangeCountAsTheNearest) {
 TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
   std::mt19937_64 random(5);
   for (const DType format : kFormats) {
-    for (const int64_t m : {int64_t{1}, int64_t{3}, int64_t{8}, int64_t{20}, kSomeRows + 1}) {
+    for (const int64_t m : {int64_t{1}, int64_t{3}, int64_t{8}, int64_t{20}, kSomeRows + 1, kManyRows + 1}) {
       const Product p{format, m, 21, 19};
       const Stored x(DType::kF32, Floats(m * p.K(), 1.0f));
       Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
@@ -271,7 +273,7 @@ TEST_P(QuantizedTest, SpecialScalesStayInTheirColumns) {
 TEST_P(QuantizedTest, RowsOfAllMagnitudes) {
   std::mt19937_64 random(6);
   for (const DType format : kFormats)
-    for (const int64_t m : {kFewRows, kFewRows + 5, kSomeRows + 3}) {
+    for (const int64_t m : {kFewRows, kFewRows + 5, kSomeRows + 3, kManyRows + 1}) {
       Product p{format, m, 11, InfoOf(format).block_elements == 256 ? 2 : 9};
       const Bytes weights = RandomBlocks(random, format, p.n * p.blocks);
       Floats x = RandomFloats(random, p.m * p.K());
