@@ -7,7 +7,7 @@ set(BOWLINE_TEST_COSTS
   codegen-transpose-test 25 compiled-model-test 25 data 24 strategy-file 23 codegen-ops-test 22 cudnn-graphs-test 22
   memory 25 placement-test 16 determinism 22 equivalence-test 21 precision 20 advice-test 19 week 19 codegen-columns-test 17
   deleted-waits 16 gloo-processes-test 15 target-levels 15 gguf 15 scale 14 arena 14 serve-model 14 serve-ranks 18
-  cuda-stand-in-kernels-test 14 sharding-test 13 spawn-test 13)
+  cuda-stand-in-kernels-test 14 sharding-test 13 spawn-test 13 week-faults 22 reported-bugs 12 attacks 12 ir-edits 10)
 
 # bowline_set_test_cost(name): to be called where the test is added, for ctest knows it there alone.
 function(bowline_set_test_cost name)

@@ -84,7 +84,8 @@ bool bowline::isFreeConstant(Value value) {
 //===----------------------------------------------------------------------===//
 
 /// The sharding that a variable starts with, and whose it is. A state of a parameter starts with that of the parameter,
-/// unless it has one: sizes were padded for the axes of the parameter, and not for those that others would propagate.
+/// unless it has one: sizes were padded for the axes of the parameter, and not for those that others would propagate. A
+/// state of another rank shares no dimensions with its parameter.
 static std::pair<dist::ShardingAttr, StringRef> seedOf(const SymbolTable &symbols, Operation *variable) {
   auto shardingOf = [](Operation *op) {
     return op->getAttrOfType<dist::ShardingAttr>(dist::DistDialect::kShardingAttr);
@@ -92,7 +93,9 @@ static std::pair<dist::ShardingAttr, StringRef> seedOf(const SymbolTable &symbol
   auto state = dyn_cast<graph::StateOp>(variable);
   Operation *owner = variable;
   if (state && state.getOf() && !shardingOf(state))
-    owner = symbols.lookup(*state.getOf());
+    if (auto parameter = symbols.lookup<graph::ParamOp>(*state.getOf());
+        parameter && parameter.getTensorType().getRank() == state.getTensorType().getRank())
+      owner = parameter;
   return {shardingOf(owner), SymbolTable::getSymbolName(owner)};
 }
 

@@ -76,6 +76,11 @@ std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, pla
     return std::nullopt;
   DictionaryAttr config = kernel.getConfigAttr();
   auto bStrides = config.getAs<DenseI64ArrayAttr>("b_strides"), cStrides = config.getAs<DenseI64ArrayAttr>("c_strides");
+  // Emission refuses a kernel that lacks some of these.
+  if (!llvm::all_of(ArrayRef<StringRef>{"batch", "m", "n", "k"},
+                    [&](StringRef name) { return config.getAs<IntegerAttr>(name) != nullptr; }) ||
+      (!kernel.hasEpilogue() && (!cStrides || cStrides.size() != 3)) || (bStrides && bStrides.size() != 3))
+    return std::nullopt;
   if (!bStrides || integer(config, "batch") != 1 || integer(config, "n") < 2 ||
       (!kernel.hasEpilogue() && cStrides[2] != 1))
     return std::nullopt;
