@@ -33,6 +33,8 @@ constexpr auto kGrace = std::chrono::seconds(12);
 // The time that a stopped rank has to go on before all have met: whoever stops and continues a whole job does not do it
 // to all of its processes at one moment.
 constexpr auto kStopPatience = std::chrono::seconds(1);
+// The time that stopped ranks have to go on after all others have ended, which else would find that they do not answer.
+constexpr auto kLonePatience = std::chrono::seconds(3);
 
 using Clock = std::chrono::steady_clock;
 
@@ -95,10 +97,13 @@ class Spawner {
   void NoteEnd(int rank, int status);
   void Fail(int exit_code, const std::string& how);
   void CheckStopped();
+  void CheckLone();
   void CheckGrace();
   // In milliseconds, as poll takes it.
   int TimeToCheck() const;
   bool AllEnded() const;
+  // Whether all ranks ended but for some that are stopped.
+  bool OnlyStoppedRun() const;
   // "rank 3 (pid 77)"
   std::string Name(int rank) const;
 
@@ -116,6 +121,7 @@ class Spawner {
   bool killed_ = false;         // all that did not end after another one failed
   bool met_;                    // all ranks, as rank 0 says
   Clock::time_point kill_at_ = Clock::time_point::max();
+  Clock::time_point lone_until_ = Clock::time_point::max();  // while OnlyStoppedRun
 };
 
 Spawner::~Spawner() {
@@ -219,6 +225,13 @@ bool Spawner::AllEnded() const {
   return std::all_of(children_.begin(), children_.end(), [](const Child& child) { return child.ended; });
 }
 
+bool Spawner::OnlyStoppedRun() const {
+  const auto count = [&](auto is) { return std::count_if(children_.begin(), children_.end(), is); };
+  const auto ended = count([](const Child& child) { return child.ended; });
+  const auto stopped = count([](const Child& child) { return !child.ended && child.stopped; });
+  return ended > 0 && stopped > 0 && ended + stopped == static_cast<std::ptrdiff_t>(children_.size());
+}
+
 SpawnEnd Spawner::Wait() {
   while (!AllEnded()) {
     std::vector<pollfd> descriptors = {{signals_.get(), POLLIN, 0}, {reports_.get(), POLLIN, 0}};
@@ -234,6 +247,7 @@ SpawnEnd Spawner::Wait() {
       HandleSignal(static_cast<int>(info.ssi_signo));
     }
     CheckStopped();
+    CheckLone();
     CheckGrace();
   }
   // Reads the last output of the ranks.
@@ -247,7 +261,7 @@ SpawnEnd Spawner::Wait() {
 }
 
 int Spawner::TimeToCheck() const {
-  Clock::time_point until = killed_ ? Clock::time_point::max() : kill_at_;
+  Clock::time_point until = killed_ ? Clock::time_point::max() : std::min(kill_at_, lone_until_);
   for (const Child& child : children_) {
     if (child.stopped && !child.ended && !met_ && !stopping_ && !killed_) until = std::min(until, child.continue_by);
   }
@@ -369,6 +383,23 @@ void Spawner::CheckStopped() {
     const std::string how = absl::StrCat(Name(static_cast<int>(rank)), " was stopped by ",
                                          SignalName(child.stop_signal), " before all ranks had met");
     output_.Say(absl::StrCat("error: ", how, ", and did not go on"));
+    return Fail(3, how);
+  }
+}
+
+void Spawner::CheckLone() {
+  if (!OnlyStoppedRun() || stopping_ || killed_) {
+    lone_until_ = Clock::time_point::max();
+    return;
+  }
+  if (lone_until_ == Clock::time_point::max()) lone_until_ = Clock::now() + kLonePatience;
+  if (Clock::now() < lone_until_) return;
+  for (size_t rank = 0; rank < children_.size(); ++rank) {
+    const Child& child = children_[rank];
+    if (child.ended) continue;
+    const std::string how =
+        absl::StrCat(Name(static_cast<int>(rank)), " was stopped by ", SignalName(child.stop_signal));
+    output_.Say(absl::StrCat("error: ", how, ", and did not go on when all others had ended"));
     return Fail(3, how);
   }
 }

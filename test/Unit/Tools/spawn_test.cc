@@ -148,6 +148,18 @@ TEST(Spawn, AfterTheMeetingARankMayEndBeforeTheOthers) {
   EXPECT_EQ(ended.err, "");
 }
 
+// No other rank is left to find that it does not answer.
+TEST(Spawn, ARankThatStaysStoppedWhenAllOthersHaveEndedIsEnded) {
+  const TempDirectory directory;
+  const std::string met = directory / "met";
+  const Ended ended =
+      Spawn(3, {absl::StrCat("0=meet,touch:", met, ",exit:0"), absl::StrCat("1=await:", met, ",signal:", SIGSTOP),
+                absl::StrCat("2=await:", met, ",exit:0")});
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_THAT(ended.err, ContainsRegex(R"(error: rank 1 \(pid [0-9]+\) was stopped by signal 19 \(Stopped )"
+                                       R"(\(signal\)\), and did not go on when all others had ended)"));
+}
+
 TEST(Spawn, AfterTheMeetingTheOthersMaySayWhatTheyWaitedFor) {
   const TempDirectory directory;
   const std::string met = directory / "met", go = directory / "go";
