@@ -433,8 +433,16 @@ static absl::Status checkStrategyFirst(const absl::Status &refused, const Compil
     return mistake;
   // The sizes may be wrong for the strategy that the message advises, too.
   const absl::Status sizes = rules.checkBesideSchedule({options.batch, strategy.microbatches.value_or(1), options.seq});
-  return sizes.ok() ? status
-                    : absl::Status(status.code(), absl::StrCat(status.message(), "; and then ", sizes.message()));
+  if (sizes.ok())
+    return status;
+  Strategy any = strategy; // whose number of stages the message changes
+  any.schedule.reset();
+  const absl::Status advised = !length.ok()
+                                   ? length
+                                   : StepSizeRules(any, config.maxPositions, config.positionsSource)
+                                         .check({options.batch, strategy.microbatches.value_or(1), options.seq});
+  return absl::Status(
+      status.code(), absl::StrCat(status.message(), "; and then ", advised.ok() ? sizes.message() : advised.message()));
 }
 
 /// A Hugging Face directory. The strategy comes first: it says how many sequences a microbatch has.

@@ -7,11 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/LimitAdvice.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -172,22 +175,65 @@ private:
                         " ranks are needed to hold them, along an axis tp or pp of --mesh, or fsdp with --zero 3");
   }
 
-  /// The first mesh of \p ranks, or of the next power of two, with which a rank meets the limit. Every try is a
-  /// compilation.
-  std::optional<Choice> findMesh(int64_t ranks) {
+  using Axis = std::pair<std::string, int64_t>;
+
+  /// The axes of --mesh; nothing where one is not "pp", "dp", "fsdp" or "tp", whose uses the command line alone
+  /// decides.
+  std::optional<std::vector<Axis>> givenAxes() const {
+    std::vector<Axis> axes;
+    if (options.strategy.mesh.empty())
+      return axes;
+    for (const absl::string_view text : absl::StrSplit(options.strategy.mesh, ',')) {
+      const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+      int64_t size = 0;
+      if (!absl::SimpleAtoi(parts.second, &size) || size < 1 ||
+          !llvm::is_contained({"pp", "dp", "fsdp", "tp"}, parts.first))
+        return std::nullopt;
+      axes.emplace_back(parts.first, size);
+    }
+    return axes;
+  }
+
+  /// The axes with \p factor times as many ranks along \p name, as --mesh.
+  static std::vector<Axis> scaled(std::vector<Axis> axes, llvm::StringRef name, int64_t factor) {
+    const auto axis = llvm::find_if(axes, [&](const Axis &each) { return each.first == name; });
+    if (axis == axes.end())
+      axes.emplace_back(name.str(), factor);
+    else
+      axis->second *= factor;
+    return axes;
+  }
+
+  static std::string toText(const std::vector<Axis> &axes) {
+    return absl::StrJoin(
+        axes, ",", [](std::string *out, const Axis &axis) { absl::StrAppend(out, axis.first, "=", axis.second); });
+  }
+
+  /// The first mesh with \p factor times as many ranks, or with the next power of two, with which a rank meets the
+  /// limit. Every try is a compilation.
+  std::optional<Choice> findMesh(int64_t factor) {
     constexpr int64_t kMost = 64;
-    constexpr int kTries = 2;
-    if (hasRanks() || options.from != Phase::Input || !options.strategyFile.empty())
+    constexpr int kTries = 3;
+    const std::optional<std::vector<Axis>> axes = givenAxes();
+    if (!axes || options.from != Phase::Input || !options.strategyFile.empty())
       return std::nullopt;
-    for (int tries = 0; tries < kTries && ranks <= kMost; ++tries) {
-      const int64_t step = options.strategy.microbatches.value_or(1) * ranks;
-      Choice sharded{.mesh = absl::StrCat("fsdp=", ranks), .isZero3 = true};
+    int64_t ranks = 1;
+    for (const Axis &axis : *axes)
+      ranks *= std::min(axis.second, kMost + 1);
+    const bool hasDp = llvm::any_of(*axes, [](const Axis &axis) { return axis.first == "dp"; });
+    const bool hasFsdp = llvm::any_of(*axes, [](const Axis &axis) { return axis.first == "fsdp"; });
+    for (int tries = 0; tries < kTries && factor <= kMost / std::min(ranks, kMost); ++tries) {
+      const std::vector<Axis> parts = scaled(*axes, hasDp && !hasFsdp ? "dp" : "fsdp", factor);
+      int64_t step = options.strategy.microbatches.value_or(1);
+      for (const Axis &axis : parts)
+        step *= axis.first == "dp" || axis.first == "fsdp" ? axis.second : 1;
+      Choice sharded{.mesh = toText(parts), .isZero3 = options.strategy.zero != 3};
       if (options.batch % step != 0)
         sharded.batch = step;
-      for (const Choice &choice : {Choice{.mesh = absl::StrCat("tp=", ranks)}, sharded})
+      for (const Choice &choice : {Choice{.mesh = toText(scaled(*axes, "tp", factor))}, sharded})
         if (std::optional<Choice> found = tryChoice(choice))
           return found;
-      ranks = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(ranks) + 1));
+      factor = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(factor) + 1));
     }
     return std::nullopt;
   }
@@ -237,10 +283,11 @@ private:
 
 } // namespace
 
-std::string bowline::adviseOnLimit(const CompileOptions &options, const CompileResult &result) {
+std::string bowline::adviseOnLimit(const CompileOptions &options, const CompileResult &result,
+                                   const std::string &limit) {
   // Somebody meant the gigabytes of a device.
   constexpr uint64_t kForgottenUnit = 4096;
-  if (options.memoryLimit < kForgottenUnit)
+  if (options.memoryLimit < kForgottenUnit && llvm::all_of(limit, llvm::isDigit))
     return absl::StrCat("; a --memory-limit without a unit is in bytes: give one, as in --memory-limit ",
                         options.memoryLimit, "GiB");
   if (trains(options.mode))

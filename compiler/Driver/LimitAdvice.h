@@ -15,8 +15,8 @@ namespace bowline {
 
 /// \p result is a plan that exceeds `options.memoryLimit`. Returns the end of a message about it, "; use ..." or
 /// "; parameters ... take ...". For training it tries each choice by compiling it without code before it names it.
-/// Returns an empty text if it knows no remedy.
-std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result);
+/// Returns an empty text if it knows no remedy. \p limit is the user's text of the limit.
+std::string adviseOnLimit(const CompileOptions &options, const CompileResult &result, const std::string &limit);
 
 /// Returns "1.1 MiB, more than --memory-limit 1MiB", with exact bytes where both sizes are formatted alike. \p limit is
 /// the user's text.

@@ -420,7 +420,7 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.model, ": the plan needs ",
                      describeExcess(result.plan->arena_bytes, options.memoryLimit, line.memoryLimit),
-                     adviseOnLimit(options, result), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
+                     adviseOnLimit(options, result, line.memoryLimit), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? report(result, options) : absl::OkStatus();

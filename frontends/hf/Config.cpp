@@ -188,7 +188,10 @@ static absl::Status checkDirectory(const std::string &directory) {
 absl::StatusOr<ModelConfig> hf::readConfig(const std::string &directory) {
   if (IsGgufPath(directory)) {
     BOWLINE_ASSIGN_OR_RETURN(const GgufModel model, GgufModel::Open(directory));
-    return interpret(model.config(), directory);
+    BOWLINE_ASSIGN_OR_RETURN(ModelConfig config, interpret(model.config(), directory));
+    if (config.positionsSource == ModelConfig().positionsSource)
+      config.positionsSource = "as its metadata says";
+    return config;
   }
   BOWLINE_RETURN_IF_ERROR(checkDirectory(directory));
   std::string path = absl::StrCat(directory, "/config.json");

@@ -180,10 +180,11 @@ std::optional<ApiError> ReadStream(RequestObject& fields, ApiRequest* request) {
 
 // The text of a part of a content.
 std::variant<std::string, ApiError> TextOfPart(const Value& part, const std::string& place) {
-  const bool is_text =
-      part.is_object() && part.value("type", Value()) == "text" && part.contains("text") && part["text"].is_string();
-  if (!is_text) {
+  if (!part.is_object() || part.value("type", Value()) != "text") {
     return WrongValue("messages", absl::StrCat(place, " is a part that is no text; this server takes texts alone"));
+  }
+  if (!part.contains("text") || !part["text"].is_string()) {
+    return WrongType("messages", absl::StrCat(place, ".text is ", part.contains("text") ? "no text" : "missing"));
   }
   RequestObject fields(part, NoDefaults(), NoNames(), absl::StrCat(place, "."));
   fields.Find("type");

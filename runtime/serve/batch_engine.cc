@@ -29,8 +29,8 @@ BatchEngine::~BatchEngine() {
 
 absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> BatchEngine::Submit(std::vector<Generation> generations) {
   if (static_cast<int64_t>(generations.size()) > most_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request asks for ", generations.size(), " answers, but at most ", most_, " can wait"));
+    return absl::OutOfRangeError(absl::StrCat("the request asks for ", generations.size(),
+                                              " answers, but this server computes and queues at most ", most_));
   }
   std::vector<SequenceRequest> requests;
   std::vector<std::shared_ptr<Ticket>> tickets;

@@ -23,8 +23,9 @@ SequentialEngine::~SequentialEngine() {
 
 absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> SequentialEngine::Submit(std::vector<Generation> generations) {
   if (generations.size() > most_waiting_ + 1) {
-    return absl::InvalidArgumentError(absl::StrCat("the request asks for ", generations.size(),
-                                                   " answers, but at most ", most_waiting_ + 1, " can wait"));
+    return absl::OutOfRangeError(absl::StrCat("the request asks for ", generations.size(),
+                                              " answers, but this server computes and queues at most ",
+                                              most_waiting_ + 1));
   }
   std::vector<std::shared_ptr<Ticket>> tickets;
   for (Generation& generation : generations) tickets.push_back(std::make_shared<Ticket>(std::move(generation)));

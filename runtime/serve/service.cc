@@ -14,6 +14,7 @@
 #include "openssl/crypto.h"
 #include "runtime/serve/answer.h"
 #include "runtime/serve/metrics.h"
+#include "runtime/serve/request_fields.h"
 #include "runtime/serve/web_pages.h"
 
 namespace bowline::serve {
@@ -297,6 +298,9 @@ void Service::Complete(const std::shared_ptr<HttpExchange>& exchange, const std:
     };
   }
   auto tickets = engine_->Submit(std::move(generations));
+  if (absl::IsOutOfRange(tickets.status())) {
+    return Refuse(*exchange, WrongField("n", std::string(tickets.status().message()), "invalid_value"));
+  }
   if (absl::IsInvalidArgument(tickets.status())) {
     return Refuse(*exchange, ErrorOf(400, std::string(tickets.status().message()), "invalid_value"));
   }

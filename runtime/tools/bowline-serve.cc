@@ -7,20 +7,24 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -286,8 +290,28 @@ absl::StatusOr<Served> ServeTexts(Session* session, const ServeOptions& options)
                 generator->context(), generator->vocabulary()};
 }
 
+// NaN is within all ranges.
+std::string CheckNumber(const std::string& text) {
+  double number = 0;
+  return absl::SimpleAtod(text, &number) && !std::isnan(number) ? "" : absl::StrCat("'", text, "' is no number");
+}
+
+// Browsers send "SCHEME://HOST[:PORT]".
+std::string CheckOrigin(const std::string& text) {
+  const size_t host = text.find("://");
+  const bool is_origin =
+      host != std::string::npos && host > 0 && host + 3 < text.size() && text.find('/', host + 3) == std::string::npos;
+  return is_origin || text == "*" ? "" : absl::StrCat("'", text, "' is no origin; give it as https://HOST, or '*'");
+}
+
 // Refuses options that belong to a model alone, or to a plan alone.
 absl::Status CheckOptions(ServeOptions& options) {
+  for (const std::string& path : {options.plan, options.weights}) {
+    std::error_code error;
+    if (!path.empty() && !std::filesystem::exists(path, error)) {
+      return absl::NotFoundError(absl::StrCat("cannot open '", path, "': no such file or directory"));
+    }
+  }
   if (IsModelPath(options.plan)) {
     if (options.weights.empty()) options.weights = options.plan;
     return absl::OkStatus();
@@ -297,6 +321,7 @@ absl::Status CheckOptions(ServeOptions& options) {
                                                    options.compile.front().first, "; leave it out, or give a model"));
   }
   if (!options.weights.empty()) return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(LoadedPlan::FromFile(options.plan).status());
   return absl::InvalidArgumentError(absl::StrCat(
       "'", options.plan, "' is a plan, which has no weights; give --weights, a GGUF file or a Hugging Face directory"));
 }
@@ -487,12 +512,14 @@ int Main(int argc, char** argv) {
   app.add_option("--api-key-file", o.api_key_file, "File with a key a line; requests need one of them");
   app.add_option("--cors-origin", o.cors_origins,
                  "Origin of pages whose scripts may use the API, as https://HOST; '*': all. May be repeated")
+      ->check(CheckOrigin)
       ->allow_extra_args(false);
   app.add_option("--served-model-name", o.name, "The model's name for clients; not given: the file's");
   app.add_option("--max-queue", o.most_waiting, "Requests that may wait; further ones get the status 429")
       ->capture_default_str();
   app.add_option("--drain-timeout", o.drain_timeout_s, "Seconds that accepted requests have after a signal")
       ->check(CLI::Range(0.0, 86400.0))
+      ->check(CheckNumber)
       ->capture_default_str();
   app.add_flag("--log-json", o.log_json,
                "Write a line of JSON to stderr for each request when its reply is complete, without its texts");

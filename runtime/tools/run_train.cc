@@ -79,6 +79,7 @@ absl::Status PrepareSave(const RunOptions& options, const std::optional<Checkpoi
   SaveDirectory::Run run = {.id = trainer.run(),
                             .resumed_from = checkpoint.has_value() ? checkpoint->path() : "",
                             .first_step = checkpoint.has_value() ? checkpoint->state().step : 0};
+  run.keep = options.keep;
   BOWLINE_ASSIGN_OR_RETURN(run.checkpoint_bytes, CheckpointBytes(trainer));
   return directory.Prepare(options.save, run, agreement, [&](absl::string_view note) { console.OnNote(note); });
 }

@@ -25,6 +25,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
     {"--batch-size", "--max-batch"},
     {"--block-size", "--seq"},
     {"--block-size", "--block-tokens"},
+    {"--bs", "--batch"},
     {"--checkpoint-dir", "--save"},
     {"--checkpoint-interval", "--save-every"},
     {"--clip-grad", "--clip-norm"},
@@ -36,7 +37,9 @@ constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
     {"--eval-iters", "--eval-batches"},
     {"--eval-steps", "--eval-every"},
     {"--global-batch-size", "--batch"},
+    {"--grad-accum", "--microbatches"},
     {"--grad-clip", "--clip-norm"},
+    {"--gradient-accumulation-steps", "--microbatches"},
     {"--iterations", "--steps"},
     {"--iters", "--steps"},
     {"--kv-cache-dtype", "--kv-dtype"},
@@ -60,6 +63,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kOfOthers[] = {
     {"--output-dir", "--save"},
     {"--precision", "--dtype"},
     {"--resume-from-checkpoint", "--resume"},
+    {"--save-dir", "--save"},
     {"--save-interval", "--save-every"},
     {"--save-steps", "--save-every"},
     {"--save-total-limit", "--keep"},
@@ -134,6 +138,8 @@ const std::string& NearestWord(absl::string_view word, const std::vector<std::st
 
 std::string Suggest(absl::string_view word, const std::vector<std::string>& words, absl::string_view otherwise) {
   if (const std::string* here = FindNameHere(word, words)) return absl::StrCat("its name here is '", *here, "'");
+  const bool is_short = word.size() == 2 && word[0] == '-';  // every other one is as near
+  if (is_short) return std::string(otherwise);
   const std::string& nearest = NearestWord(word, words);
   const size_t distance = EditDistance(std::string_view(word.data(), std::min<size_t>(word.size(), 256)), nearest);
   const bool is_begun = absl::StartsWith(nearest, word) || absl::EndsWith(nearest, absl::StripPrefix(word, "--"));

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -595,20 +596,32 @@ class Failures(FailureTest):
 class Busy(ProcessTest):
     """Of two ranks, one whose disk takes longer than --timeout: the other waits for it, and says so."""
 
-    def begin_slow(self, slow, rank, *arguments, seconds=1.5):
+    def begin_slow(self, slow, rank, *arguments, seconds=1.5, until="", after=0):
         """Two ranks, one of which takes so long for each file with `slow` in its name."""
         port = free_port()
         environments = [torchrun(0, 2, port), torchrun(1, 2, port)]
-        environments[rank] = tools.with_slow_files(slow, seconds, **environments[rank])
+        environments[rank] = tools.with_slow_files(slow, seconds, until, after, **environments[rank])
         return [self.begin(*arguments, env=env) for env in environments]
 
-    def wait_for(self, doing, slow, *arguments, rank=1):
-        ends = [self.finish(one) for one in self.begin_slow(slow, rank, *arguments, "--timeout", 1)]
-        for end in ends:
+    def read_until(self, process, line):
+        """Reads what a process writes to stderr, up to the line."""
+        text = b""
+        while line.encode() not in text:
+            ready, _, _ = select.select([process.stderr], [], [], tools.TIMEOUT_SECONDS)
+            part = os.read(process.stderr.fileno(), 1 << 16) if ready else b""
+            self.assertNotEqual(part, b"", f"it does not say '{line.strip()}': {text.decode()}")
+            text += part
+
+    def wait_for(self, doing, slow, *arguments, rank=1, after=0):
+        """Rank 1 is slow until rank 0 has said that it waits for it. Of a slow rank 0 nobody says anything."""
+        name = self.folder / f"gate-{time.monotonic_ns()}"
+        until = {"seconds": tools.TIMEOUT_SECONDS, "until": name, "after": after} if rank != 0 else {}
+        processes = self.begin_slow(slow, rank, *arguments, "--timeout", 1, **until)
+        if rank != 0:
+            self.read_until(processes[0], f"note: waiting for rank {rank}, which is {doing}\n")
+            name.touch()
+        for end in [self.finish(process) for process in processes]:
             self.assertEqual(end.code, 0, end.err)
-        if rank != 0:  # rank 0 alone writes notes
-            self.assertIn(f"note: waiting for rank {rank}, which is {doing}\n", ends[0].err)
-        return ends[0]
 
     def train(self, *arguments):
         return [self.plan("dp=2"), "--data", tools.TOKENS, "--save", self.folder / "s", "--save-every", 2, *arguments]
@@ -681,7 +694,8 @@ class Busy(ProcessTest):
         for arguments in (self.train("--steps", 2), [self.plan("dp=2"), "--eval-data", tools.TOKENS], [generates, *asks],
                           [serves, *asks]):
             with self.subTest(arguments=arguments[1:]):
-                self.wait_for("loading weights", "model.safetensors", *arguments, "--weights", tools.MODELS / MODEL)
+                # Ranks open the file once before they meet.
+                self.wait_for("loading weights", "model.safetensors", *arguments, "--weights", tools.MODELS / MODEL, after=1)
 
 
 class Restarts(FailureTest):

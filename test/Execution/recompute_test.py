@@ -200,6 +200,13 @@ class Recompute(tools.ToolTest):
         flags = advice[1].replace(",", "").replace(" and ", " ").split()
         _, arena, _ = self.compile("llama-tiny", "--target-cpu", "x86-64-v3", "--memory-limit", "1000KiB", *flags)
         self.assertLessEqual(arena, 1000 << 10)
+        # So do more ranks than there are.
+        given = ("--target-cpu", "x86-64-v3", "--memory-limit", "900KiB")
+        text = self.compile("llama-tiny", *given, "--mesh", "dp=2", exit_code=1)
+        advice = re.search(": divide them by (--mesh .*), with which a rank needs at most ", text)
+        self.assertIsNotNone(advice, text)
+        _, arena, _ = self.compile("llama-tiny", *given, *re.sub(", | and ", " ", advice[1]).split())
+        self.assertLessEqual(arena, 900 << 10)
         # Stages that take microbatches in a row keep whole parameters, unless they gather for each.
         rows = ("--mesh", "pp=2,dp=2", "--microbatches", 3, "--zero", 3)
         _, each, _ = self.compile("llama-tiny", *rows, "--schedule", "gpipe", "--zero-each")

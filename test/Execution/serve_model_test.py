@@ -36,6 +36,20 @@ class ServeModel(tools.ToolTest):
         path.write_text("#!/bin/bash\n" + script + "\n")
         path.chmod(0o755)
 
+    def test_mistakes_on_the_command_line(self):
+        gone, plan = self.folder / "gone", self.folder / "x.plan"
+        plan.write_bytes(b"no plan at all")
+        for arguments, says in (([gone], f"cannot open '{gone}': no such file or directory"),
+                                ([plan, "--weights", gone], f"cannot open '{gone}': no such file or directory"),
+                                ([plan], f"'{plan}'"), ([plan, "--drain-timeout", "nan"], "--drain-timeout: 'nan' is no number"),
+                                ([plan, "--cors-origin", "localhost"], "'localhost' is no origin; give it as https://HOST"),
+                                ([plan, "--cors-origin", "https://host/"], "'https://host/' is no origin")):
+            with self.subTest(arguments=arguments):
+                done = tools.start("bowline-serve", *arguments)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(says, done.stderr.decode())
+                self.assertNotIn("has no weights", done.stderr.decode())
+
     def environment(self, **more):
         return {**os.environ, "BOWLINE_CACHE_DIR": str(self.cache), **more}
 

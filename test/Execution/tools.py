@@ -122,13 +122,15 @@ def with_stand_ins(**more):
     return {**os.environ, "LD_LIBRARY_PATH": str(_tools.parent / "test" / "cuda_stand_in"), **more}
 
 
-def with_slow_files(text, seconds, **more):
-    """The environment in which files whose path contains the text take so much longer to open."""
+def with_slow_files(text, seconds, until="", after=0, **more):
+    """The environment in which files whose path contains the text take so much longer to open, or until a file is there;
+    without the first of them, `after`."""
     library = _tools.parent / "test" / "slow_files" / "libbowline_slow_files.so"
     # Sanitizers want to come first.
     options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
     return {**os.environ, "LD_PRELOAD": str(library), "ASAN_OPTIONS": options, "BOWLINE_SLOW_FILES": str(text),
-            "BOWLINE_SLOW_SECONDS": str(seconds), **more}
+            "BOWLINE_SLOW_SECONDS": str(seconds), "BOWLINE_SLOW_UNTIL": str(until),
+            "BOWLINE_SLOW_AFTER": str(after), **more}
 
 
 def compile_train(model, plan, *flags, threads=1):

@@ -77,20 +77,23 @@ absl::StatusOr<ScheduleChoice> bowline::parseScheduleChoice(absl::string_view te
   if (!found->takesChunks) {
     if (!number)
       return ScheduleChoice{found->kind, found->chunks, ""};
-    std::string nearest = found->kind == ScheduleKind::OneForwardOneBackward
-                              ? absl::StrCat("1f1b' or 'interleaved:", nearestChunks(number))
-                              : std::string(found->name);
+    std::string nearest =
+        found->kind == ScheduleKind::OneForwardOneBackward
+            ? absl::StrCat("1f1b', or, if each rank has so many layers, 'interleaved:", nearestChunks(number))
+            : std::string(found->name);
     return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' takes no number of chunks, as in '",
                                                    text.substr(0, 200), "'; the nearest is '", nearest, "'"));
   }
   int chunks = 0;
   if (!number)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "schedule '", name, "' needs the number of chunks that each rank holds; the nearest is '", name, ":2'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule '", name,
+                     "' needs the number of chunks that each rank holds, at most its layers, as in '", name, ":2'"));
   if (!absl::SimpleAtoi(*number, &chunks) || chunks < 1 || chunks > UINT16_MAX)
     return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' needs a number of chunks from 1 to ",
-                                                   UINT16_MAX, ", not '", number->substr(0, 200), "'; the nearest is '",
-                                                   name, ":", nearestChunks(number), "'"));
+                                                   UINT16_MAX, " and at most the layers of a rank, not '",
+                                                   number->substr(0, 200), "', as in '", name, ":",
+                                                   nearestChunks(number), "'"));
   return ScheduleChoice{found->kind, chunks, ""};
 }
 

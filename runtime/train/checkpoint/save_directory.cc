@@ -55,6 +55,14 @@ std::optional<std::string> NoteOfRoom(const std::string& path, uint64_t bytes) {
       static_cast<double>(bytes) * 1e-9, path, static_cast<double>(room) * 1e-9);
 }
 
+// Whether `checkpoint` is the latest one of the directory. An earlier one may be resumed because of a later one.
+bool IsLatest(const std::string& path, const std::string& checkpoint) {
+  if (checkpoint.empty()) return false;
+  const absl::StatusOr<Checkpoint> latest = Checkpoint::Open(path);
+  std::error_code error;
+  return latest.ok() && fs::equivalent(latest->path(), checkpoint, error) && !error;
+}
+
 // Acts as a save does: a directory and a file get their names by renaming, over old ones, and are deleted. Nothing of
 // it stays.
 absl::Status TrySave(const std::string& path, const std::string& run) {
@@ -209,6 +217,11 @@ absl::Status SaveDirectory::Prepare(const std::string& path, const Run& run, Agr
       "locking the save directory", [&] { return agreement.rank() == 0 ? Make(path, run) : absl::OkStatus(); }));
   BOWLINE_RETURN_IF_ERROR(CheckShared(path, run, agreement));
   if (agreement.rank() != 0) return absl::OkStatus();
+  if (run.keep > 0 && IsLatest(path, run.resumed_from)) {
+    if (const absl::Status deleted = DeleteOldCheckpoints(path, run.keep, run.id); !deleted.ok()) {
+      note(deleted.message());
+    }
+  }
   if (const std::optional<std::string> room = NoteOfRoom(path, run.checkpoint_bytes)) note(*room);
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@ class SaveDirectory {
     std::string resumed_from = {};  // the checkpoint that the run resumes from; empty: none
     int64_t first_step = 0;         // the step of that checkpoint; otherwise 0
     uint64_t checkpoint_bytes = 0;  // size of the tensors of one checkpoint
+    int64_t keep = 0;               // most checkpoints of the run to keep; 0: all
     // How long to wait for the lock of a process on another host, which may be gone.
     std::chrono::nanoseconds patience = std::chrono::minutes(2);
   };
@@ -33,8 +34,9 @@ class SaveDirectory {
 
   // All ranks call this together. Rank 0 makes the directory, locks it, and writes a file there. Returns
   // kFailedPrecondition, naming the directory, when another run is saving into it, when its checkpoints are of another
-  // run, or when a rank, which the error names, does not see rank 0's file. Calls `note` when the disk has no room for
-  // a checkpoint.
+  // run, or when a rank, which the error names, does not see rank 0's file. If the run goes on from the latest
+  // checkpoint there, deletes those that Run::keep does not keep, to make room. Calls `note` when that fails, and when
+  // the disk has no room for a checkpoint.
   absl::Status Prepare(const std::string& path, const Run& run, Agreement& agreement,
                        const std::function<void(absl::string_view)>& note);
 

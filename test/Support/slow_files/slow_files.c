@@ -1,5 +1,6 @@
 // A library for LD_PRELOAD that makes a disk slow: each file whose path contains the text BOWLINE_SLOW_FILES takes
-// BOWLINE_SLOW_SECONDS longer to open.
+// BOWLINE_SLOW_SECONDS longer to open, or until the file BOWLINE_SLOW_UNTIL is there if that is earlier. The first
+// BOWLINE_SLOW_AFTER of them are not slow.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +22,13 @@ EXPORT int open(const char* path, int flags, ...) {
   va_end(arguments);
   const char* slow = getenv("BOWLINE_SLOW_FILES");
   const char* seconds = getenv("BOWLINE_SLOW_SECONDS");
-  if (slow && seconds && strstr(path, slow)) usleep((useconds_t)(atof(seconds) * 1e6));
+  static int opened = 0;
+  const char* after = getenv("BOWLINE_SLOW_AFTER");
+  if (slow && seconds && strstr(path, slow) &&
+      __atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED) >= (after ? atoi(after) : 0)) {
+    const char* until = getenv("BOWLINE_SLOW_UNTIL");
+    for (double left = atof(seconds); left > 0 && !(until && access(until, F_OK) == 0); left -= 0.01) usleep(10000);
+  }
   Open* next = (Open*)dlsym(RTLD_NEXT, "open");
   return next(path, flags, mode);
 }

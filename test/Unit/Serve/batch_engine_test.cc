@@ -209,7 +209,7 @@ TEST_F(BatchEngineTest, RefusesWhatItCannotTake) {
   std::vector<Generation> several(4, requests[4]->generation);
   EXPECT_EQ(engine_->Submit(several).status().code(), absl::StatusCode::kResourceExhausted);
   several.push_back(several[0]);
-  EXPECT_EQ(engine_->Submit(several).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(engine_->Submit(several).status().code(), absl::StatusCode::kOutOfRange);
   for (size_t i = 1; i < 4; ++i) Submit(*requests[i]);
   EXPECT_EQ(engine_->Submit({requests[4]->generation}).status().code(), absl::StatusCode::kResourceExhausted);
   Request large({1}, 64);

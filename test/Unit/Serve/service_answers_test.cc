@@ -120,7 +120,7 @@ TEST_F(ServiceAnswersTest, AllAnswersOfARequestAreAcceptedOrNone) {
   StartSteps({}, /*waiting=*/1);
   const std::string large = Post("/v1/completions", {{"prompt", "a"}, {"n", 4}});
   EXPECT_THAT(large, StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(large, HasSubstr("asks for 4 answers, but at most 3 can wait"));
+  EXPECT_THAT(large, HasSubstr("asks for 4 answers, but this server computes and queues at most 3"));
   EXPECT_EQ(BodyOf(Post("/v1/completions", {{"prompt", "a"}, {"n", 3}}))["choices"].size(), 3u);
   const EngineCounts counts = engine_->counts();
   EXPECT_EQ(counts.length, 3u);

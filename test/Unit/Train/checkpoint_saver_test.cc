@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "runtime/plan/plan_writer.h"
@@ -454,6 +456,30 @@ TEST_F(SaveDirectoryTest, TriesWhatASaveDoes) {
   std::filesystem::create_directory(path + "/latest");
   SaveDirectory save;
   EXPECT_THAT(std::string(Prepare(save, path, {.id = "a"}).message()), HasSubstr("latest' is a directory"));
+}
+
+// A disk may have room for one more checkpoint only without those that the run no longer keeps.
+TEST_F(SaveDirectoryTest, DeletesOldCheckpointsBeforeTheFirstSaveOfARunThatGoesOnFromTheLatest) {
+  const std::string path = directory_ / "s";
+  for (const int64_t step : {1, 2, 3}) SaveAs("a", step);
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.is_directory()) found.insert(entry.path().filename());
+    }
+    return found;
+  };
+  {
+    SaveDirectory save;
+    // An earlier one is resumed: the later ones are no help to it.
+    ASSERT_EQ(Prepare(save, path, {.id = "a", .resumed_from = path + "/step-00000002", .first_step = 2, .keep = 1}),
+              absl::OkStatus());
+    EXPECT_EQ(names().size(), 3u);
+  }
+  SaveDirectory save;
+  ASSERT_EQ(Prepare(save, path, {.id = "a", .resumed_from = path + "/step-00000003", .first_step = 3, .keep = 2}),
+            absl::OkStatus());
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000003"}));
 }
 
 TEST_F(SaveDirectoryTest, ALittleDiskIsANote) {
