@@ -67,6 +67,9 @@ bool IsLatest(const std::string& path, const std::string& checkpoint) {
 // it stays.
 absl::Status TrySave(const std::string& path, const std::string& run) {
   const std::string probe = absl::StrCat(path, "/.probe-", run);
+  // The run holds the lock: one that is there was left when a start of this run was cut short.
+  std::error_code ignored;
+  fs::remove(probe, ignored);
   BOWLINE_ASSIGN_OR_RETURN(AtomicDirectory directory, AtomicDirectory::Create(probe));
   BOWLINE_RETURN_IF_ERROR(directory.Commit());
   std::error_code error;

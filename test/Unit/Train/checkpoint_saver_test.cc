@@ -482,6 +482,22 @@ TEST_F(SaveDirectoryTest, DeletesOldCheckpointsBeforeTheFirstSaveOfARunThatGoesO
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000003"}));
 }
 
+// Ranks may be ended at any moment of their start.
+TEST_F(SaveDirectoryTest, TakesNoHarmFromProbesThatAStartLeft) {
+  const std::string path = directory_ / "s", probe = path + "/.probe-a";
+  std::filesystem::create_directory(path);
+  for (const bool is_directory : {false, true}) {
+    if (is_directory) {
+      std::filesystem::create_directory(probe);
+    } else {
+      WriteWholeFile(probe, "rank 0 was here");
+    }
+    SaveDirectory save;
+    EXPECT_EQ(Prepare(save, path, {.id = "a"}), absl::OkStatus());
+    EXPECT_FALSE(std::filesystem::exists(probe));
+  }
+}
+
 TEST_F(SaveDirectoryTest, ALittleDiskIsANote) {
   SaveDirectory save;
   ASSERT_EQ(Prepare(save, directory_ / "s", {.id = "a", .checkpoint_bytes = uint64_t{1} << 60}), absl::OkStatus());
