@@ -31,6 +31,11 @@ struct Latest {
 Latest ReadLatest(const std::string& directory) {
   Latest latest;
   latest.name = FirstLineOf(absl::StrCat(directory, "/", kLatestFile));
+  // The first save may have been cut short between the checkpoint and that file.
+  if (latest.name.empty()) {
+    const absl::StatusOr<Checkpoint> found = Checkpoint::Open(directory);
+    if (found.ok()) latest.name = std::filesystem::path(found->path()).filename().string();
+  }
   if (latest.name.empty()) return latest;
   // Each save writes this file anew, and nothing else does.
   struct stat info = {};

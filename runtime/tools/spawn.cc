@@ -19,7 +19,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "runtime/base/file_descriptor.h"
+#include "runtime/base/small_file.h"
 #include "runtime/comm/control/connection.h"
 #include "runtime/tools/rank_output.h"
 #include "runtime/tools/stop_signals.h"
@@ -47,6 +49,16 @@ struct Child {
 };
 
 std::string SignalName(int signal) { return absl::StrFormat("signal %d (%s)", signal, ::strsignal(signal)); }
+
+// Whether the process is dying: the system has closed its files, perhaps, and does not report its end yet.
+bool IsDying(int pid) {
+  constexpr uint64_t kExiting = 4;  // PF_EXITING of the kernel's flags, field 9 (proc(5))
+  constexpr size_t kFlags = 7;      // after the name, which may have spaces
+  const std::string stat = FirstLineOf(absl::StrCat("/proc/", pid, "/stat"));
+  const std::vector<std::string> fields = absl::StrSplit(stat.substr(stat.rfind(')') + 1), ' ');
+  uint64_t flags = 0;
+  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) && (flags & kExiting) != 0;
+}
 
 // `status` is that of waitpid.
 std::string DescribeEnd(int status) {
@@ -332,6 +344,16 @@ void Spawner::Reap() {
         child.ended = true;
         ends.emplace_back(static_cast<int>(rank), status);
       }
+    }
+  }
+  // A rank that exits may have seen that another one died, whose end comes a moment later.
+  if (!ends.empty()) {
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      Child& child = children_[rank];
+      int status = 0;
+      if (child.ended || !IsDying(child.pid) || ::waitpid(child.pid, &status, 0) != child.pid) continue;
+      child.ended = true;
+      ends.emplace_back(static_cast<int>(rank), status);
     }
   }
   // Of several at once, ranks that were killed are the cause why others exit.

@@ -113,9 +113,9 @@ class ServeRanks(tools.ToolTest):
     def test_ranks_wait_longer_than_their_timeout(self):
         for flags in ([], ["--nproc", "2"]):
             with self.subTest(flags=flags):
-                server, port = self.serve(*flags, "--timeout", "1")
+                server, port = self.serve(*flags, "--timeout", "4")
                 self.answers(port)
-                time.sleep(2.5)
+                time.sleep(5)
                 self.answers(port)
                 self.end(server)
 
