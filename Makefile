@@ -8,7 +8,7 @@ export NINJA_STATUS := [%f/%t, %e s]
 
 .PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-serve check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-serve-peers bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
 
-help:  ## Say what there is (the default)
+help:  ## List the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 packages:
@@ -17,7 +17,7 @@ packages:
 configure: packages
 	@cmake --preset release
 
-build: configure  ## Install what is missing and build everything; the tools are in build/release/bin
+build: configure  ## Install missing packages and build everything; the tools are in build/release/bin
 	@cmake --build --preset release
 
 demo: configure  ## Train a small Llama on English text, draw its loss, let it write (a minute and a half of training)
@@ -41,7 +41,7 @@ check-mutants: configure  ## Make each of the recorded mistakes, and say which o
 check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), 200 (COUNT=N) random strategies, each wait of 20 plans deleted, and whole runs on the driver discrete
 	@SEED=$(SEED) COUNT=$(COUNT) scripts/check.sh --nightly
 
-check-serve: configure  ## Ask the server what clients of others ask, and five times what it can answer (minutes; installs Chromium, and into build/check-serve the rest)
+check-serve: configure  ## Test the server with clients of other projects, and under five times the load that it can take (minutes; installs Chromium, and the rest into build/check-serve)
 	@scripts/install-packages.sh --list scripts/check-serve-packages.txt
 	@cmake --build --preset release --target bowline-compile bowline-run bowline-serve
 	@scripts/check-serve.py $(if $(ONLY),--only $(ONLY))
@@ -50,7 +50,7 @@ check-slurm: build  ## Run a plan under a Slurm of this host alone, installed an
 	@scripts/install-packages.sh --list scripts/slurm-packages.txt
 	@scripts/check-slurm.py
 
-baselines: configure  ## Record anew what plans of the test models are and compute, after a change that is meant to change them
+baselines: configure  ## Record the plans of the test models and their results again, after a change that is meant to change them
 	@cmake --build --preset release --target bowline-compile bowline-inspect bowline-run bowline-translate
 	@PYTHONDONTWRITEBYTECODE=1 test/Execution/baselines.py --tools build/release/bin $(NAMES)
 
@@ -112,11 +112,11 @@ format: packages  ## Format C++ sources in place
 format-check: packages  ## Say which C++ sources are not formatted
 	@scripts/format.sh --check
 
-tidy: build  ## Run clang-tidy for ten minutes on what changed since BASE=COMMIT (main), naming what that left out
+tidy: build  ## Run clang-tidy for ten minutes on the lines that changed since BASE=COMMIT (main), naming files that the time left out
 	@scripts/tidy.py --base $(or $(BASE),main)
 
-hooks:  ## Let git format what is committed from this checkout, and refuse subjects of another form
+hooks:  ## Let git format the commits from this checkout, and refuse subjects of another form
 	@git config core.hooksPath .githooks
 
-clean:  ## Remove what builds and the demo made
+clean:  ## Remove the outputs of builds and of the demo
 	rm -rf build demo

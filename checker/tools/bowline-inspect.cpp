@@ -101,7 +101,7 @@ absl::Status run(const Request &request) {
 
 int main(int argc, char **argv) {
   bowline::PrepareSignals("bowline-inspect");
-  CLI::App app("Shows what is inside of a plan: header, entries with their ports, segments, kernels, buffers.",
+  CLI::App app("Shows the contents of a plan: header, entries with their ports, segments, kernels, buffers.",
                "bowline-inspect");
   bowline::Request request;
   app.add_option("plan", request.file, "the plan, as bowline-compile wrote it")->required();
@@ -109,13 +109,15 @@ int main(int argc, char **argv) {
                                   "show live bytes over each entry's commands and the largest tensors at the peak");
   auto *kernelsFlag = app.add_flag("--kernels", request.kernels,
                                    "show of each kernel its arguments and how its code is launched; of code for GPUs "
-                                   "also registers, stack (which holds what was spilled) and shared memory")
+                                   "also registers, stack (which holds spilled registers) and shared memory")
                           ->excludes(memoryFlag);
-  app.add_flag("--why", request.why, "show why ranks communicate: what for, how often, and the bytes that a rank sends")
+  app.add_flag("--why", request.why,
+               "show why ranks communicate: the purpose, how often, and the bytes that a rank sends")
       ->excludes(memoryFlag)
       ->excludes(kernelsFlag);
-  app.add_option("--about", request.about,
-                 "as --why, one by one: communications with TEXT in what they do, move, come from or are for")
+  app.add_option(
+         "--about", request.about,
+         "as --why, one by one: communications with TEXT in their kind, their tensors, their source or their purpose")
       ->type_name("TEXT")
       ->excludes(memoryFlag)
       ->excludes(kernelsFlag);

@@ -131,7 +131,7 @@ static llvm::StringRef describe(CompileMode mode) {
   case CompileMode::Train:
     return "computes steps of training";
   case CompileMode::Generate:
-    return "has no steps of training and makes one text at a time";
+    return "has no training steps and generates one sequence at a time";
   case CompileMode::Serve:
     return "has no steps of training and serves sequences of any length up to --max-context";
   }

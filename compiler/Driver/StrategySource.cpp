@@ -184,8 +184,7 @@ static LogicalResult checkRecompute(dist::StrategyOp lines, const CompileOptions
   if (!line || line.getActivations() != "auto" || options.memoryLimit > 0 || options.to < Phase::Fuse ||
       options.from >= Phase::Fuse)
     return success();
-  return line.emitOpError("has \"auto\", as little as the memory asks for; say how much there is with --memory-limit, "
-                          "or use none, selective or full");
+  return line.emitOpError("has \"auto\", which needs --memory-limit; give it, or use none, selective or full");
 }
 
 absl::Status bowline::addStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {

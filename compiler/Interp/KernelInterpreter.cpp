@@ -177,7 +177,8 @@ FailureOr<Tensors> KernelInterpreter::run(Operation *user, plan::KernelOp kernel
   for (auto [operand, type] : llvm::zip_equal(own, argumentTypes(kernel, plan::Access::Read)))
     operand.shape = type.getShape().vec();
   if (!body && (!kernel.getRegistered() || kernel.hasEpilogue()))
-    return user->emitOpError("runs kernel @") << kernel.getName() << ", of which only machine code is there";
+    return user->emitOpError("runs kernel @")
+           << kernel.getName() << ", which cannot be interpreted: the plan has only its machine code";
   std::optional<StringRef> name = kernel.getRegistered();
   SmallVector<int64_t> rows = validRowsOf(kernel);
   if (!name)

@@ -76,14 +76,16 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
 
   if (options.dtype != "f32")
     step("lower-precision", Phase::Train, "before differentiation, which then gives gradients in the same precision",
-         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training, options.dtype}); });
+         false, [=] {
+           return createLowerPrecision(LowerPrecisionOptions{options.training, options.dtype});
+         });
 
   if (options.training) {
     step("assign-stages", Phase::Train, "before differentiation, which then divides the backward pass too", false,
          [] { return createAssignStages(); });
     step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
          [] { return createDifferentiate(); });
-    step("insert-optimizer", Phase::Train, "what runs once per step", false,
+    step("insert-optimizer", Phase::Train, "the update, which runs once per step", false,
          [=] { return createInsertOptimizer(options.optimizer); });
     step("insert-init", Phase::Train, "after the optimizer, whose states start somewhere too", false,
          [=] { return createInsertInit(InsertInitOptions{options.seed}); });
@@ -96,24 +98,25 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("combine-stages", Phase::Train, "scalars that stages share are named while tensors are whole", false,
          [] { return createLabelStages(); });
   } else {
-    step("insert-init", Phase::Train, "what persists and is no weight, which are loaded, starts somewhere too", false,
-         [=] { return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false}); });
+    step("insert-init", Phase::Train, "persistent tensors that are no weights need an initial value", false, [=] {
+      return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false});
+    });
   }
 
   step("apply-strategy", Phase::Shard,
        "after differentiation: gradients and states are sharded as their parameters are", false,
        [] { return createApplyStrategy(); });
-  step("pad-for-divisibility", Phase::Shard, "what follows makes equal shards", false,
+  step("pad-for-divisibility", Phase::Shard, "later steps make equal shards", false,
        [] { return createPadForDivisibility(); });
   step("propagate-shardings", Phase::Shard, "every value gets a sharding, and the moves between them a place", false,
        [] { return createPropagateShardings(); });
 
-  step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
+  step("global-to-local", Phase::Local, "later steps see the program of one rank", false,
        [] { return createGlobalToLocal(); });
   step("apply-zero", Phase::Local, "gradients and states are whole until the program is that of one rank", false,
        [] { return createApplyZero(); });
   step("split-stages", Phase::Local,
-       "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
+       "after ZeRO, which divides the messages of mirrors; later steps run once per stage's rank", false,
        [] { return createSplitStages(); });
   step("nest-program", Phase::Local, "a program without stages is one role, as each of a pipeline's ranks is", false,
        [] { return createNestProgram(); });
@@ -133,7 +136,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
        [] { return createCoalesceCollectives(); });
 
-  step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
+  step("measure-traffic", Phase::Fuse, "before anything is fused: reports compare the plan with it", false,
        [] { return createMeasureTraffic(); });
   step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
        [=] { return createTileLoss(tileLossOptions(options)); });
@@ -145,9 +148,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   if (!options.target->library_epilogues.empty())
     step("library-sums", Phase::Fuse, "before sums join groups, of which the rest may be an epilogue then", true,
          [] { return createLibrarySums(); });
-  step("split-column-reductions", Phase::Fuse, "so that sums over rows join the groups of what they sum", true,
+  step("split-column-reductions", Phase::Fuse, "so that sums over rows join the groups of their operands", true,
        [=] { return createSplitColumnReductions(splitColumnReductionsOptions(options)); });
-  step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
+  step("group-fusions", Phase::Fuse, "groups become generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
   if (options.target->has_epilogues)
@@ -165,14 +168,15 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   if (options.target->leaves_rows_out)
     step("limit-rows", Phase::Fuse, "when groups are final: work on rows that nobody reads goes", true,
          [] { return createLimitRows(); });
-  step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
-       [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.splitsF32}); });
+  step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false, [=] {
+    return createSelectKernels(SelectKernelsOptions{options.threads, options.splitsF32});
+  });
 
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });
 
-  step("generate-kernels", Phase::Codegen, "before memory: the code decides what may be computed in place", false,
-       [=] { return createGenerateKernelsPass(backendOf(*options.target), options.codegen); });
+  step("generate-kernels", Phase::Codegen, "before memory: the code decides which results may be computed in place",
+       false, [=] { return createGenerateKernelsPass(backendOf(*options.target), options.codegen); });
   if (options.mapsWeights)
     step("map-weights", Phase::Hoist, "before anything makes copies of weights", false,
          [] { return createMapWeights(); });

@@ -104,8 +104,8 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
   StrategyFlags &s = line.compile.strategy;
   app.add_option(
          "--strategy", line.compile.strategyFile,
-         "A .mlir file with a dist.strategy: what the flags up to --overlap-chunks say, and more. Flags may say "
-         "what it does not")
+         "A .mlir file with a dist.strategy, which sets everything that the flags up to --overlap-chunks set, and "
+         "more. Flags may add settings that the file lacks")
       ->check(isGiven);
   app.add_option("--mesh", s.mesh,
                  "Ranks by axis, the first outermost: pp stages, dp and fsdp the batch, tp tensors; as "
@@ -115,7 +115,7 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
                  "Microbatches that a batch is divided into, which run one after another [1]")
       ->check(isWholeNumber);
   app.add_flag("--sequence-parallel", s.sequenceParallel,
-               "Shard what lies between projections along the sequence, over tp");
+               "Shard activations between projections along the sequence, over tp");
   app.add_option("--zero", s.zero,
                  "States that ranks with the same parameters divide: 1 optimizer state, 2 gradients, 3 parameters [0]")
       ->check(CLI::Range(0, 3));
@@ -133,8 +133,8 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
       ->check(isGiven);
   app.add_option("--stages", s.stages, "Layers of each stage, as in [0..3],[4..9],[10] [balanced]")->check(isGiven);
   app.add_option("--recompute", s.recompute,
-                 "Activations that the backward pass computes again instead of keeping them: none; selective, what is "
-                 "cheap; full, all but those between layers; auto, as little as --memory-limit allows [none]")
+                 "Activations that the backward pass computes again instead of keeping them: none; selective, cheap "
+                 "ones; full, all but those between layers; auto, as little as --memory-limit allows [none]")
       ->check(CLI::IsMember({"none", "selective", "full", "auto"}));
   app.add_option("--bucket-bytes", line.bucketBytes,
                  "Most that one exchange of gradients or parameters has, for instance 4MiB; 0: each tensor alone "
@@ -173,7 +173,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--seq", o.seq, "Positions per sequence")->check(isWholeNumber);
   app.add_option(
          "--dtype", o.dtype,
-         "Type of the computation; types of 16 bits accumulate, and keep statistics and what they train, in f32; "
+         "Type of the computation; types of 16 bits accumulate in f32, and keep statistics and trained tensors in f32; "
          "--mode train takes " +
              NamesOf(&IsTrainedIn))
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
@@ -192,10 +192,10 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--block-tokens", o.blockTokens, "Tokens of a block of the cache")
       ->check(isWholeNumber)
       ->capture_default_str();
-  app.add_option("--kv-blocks", o.cacheBlocks,
-                 "Blocks of the cache of keys and values [as --max-batch contexts need, within what --memory-limit "
-                 "leaves, or 1 "
-                 "GiB]")
+  app.add_option(
+         "--kv-blocks", o.cacheBlocks,
+         "Blocks of the cache of keys and values [as --max-batch contexts need, within the rest of --memory-limit, "
+         "or 1 GiB]")
       ->check(isWholeNumber);
   app.add_option(
          "--kv-memory", line.cacheMemory,
@@ -207,8 +207,9 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(hf::cacheTypeNames(), ", "))))
       ->capture_default_str();
   app.add_flag("--with-logits", o.withLogits, "Steps give the logits too that tokens are drawn from");
-  app.add_option("--weights-dtype", o.weightsType,
-                 "as-stored: matrices that a GGUF file has in blocks of bits stay so; else what --dtype says")
+  app.add_option(
+         "--weights-dtype", o.weightsType,
+         "as-stored: matrices that a GGUF file has in blocks of bits stay so, and others have the type of --dtype")
       ->check(CLI::IsMember({"as-stored", "f32", "bf16", "f16"}))
       ->capture_default_str();
   defineStrategy(app, line);
@@ -261,8 +262,8 @@ void define(CLI::App &app, CommandLine &line) {
                  "~/.cache/bowline]");
   app.add_option(
          "--kernel-listing", line.kernelListing,
-         "Write the IR of each generated kernel after each stage to this file, and what the target's own tools say of "
-         "it")
+         "Write the IR of each generated kernel after each stage to this file, and the output of the target's own "
+         "tools about it")
       ->check(isGiven);
   app.add_option(
          "--threads", o.threads,
@@ -292,12 +293,13 @@ void define(CLI::App &app, CommandLine &line) {
       "make no packed copies of them");
   app.add_flag(
       "--report", line.report,
-      "Print what the plan holds: parameters, work, kernels, memory; of training also what formulas say of the "
-      "memory, and which choices do not pay");
+      "Print the plan's parameters, work, kernels and memory; of training also the memory by formulas, and the "
+      "choices that do not pay");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
-  app.add_flag("--remarks{.*}", line.remarks,
-               "Print what passes say of their decisions, and where in the model; --remarks=REGEX: those whose kind, "
-               "category and name, such as 'passed fusion/GroupFusions', have a match");
+  app.add_flag(
+      "--remarks{.*}", line.remarks,
+      "Print the remarks of passes on their decisions, with the place in the model; --remarks=REGEX: those whose kind, "
+      "category and name, such as 'passed fusion/GroupFusions', have a match");
   CLI::Option *all =
       app.add_flag("--mlir-print-ir-after-all", line.printsAll, "Print the program after each pass to stderr");
   app.add_flag("--mlir-print-ir-after-change", line.printsChanges,
@@ -307,10 +309,11 @@ void define(CLI::App &app, CommandLine &line) {
                  "placement: derive, at full size, which part of which value of the whole program each value of each "
                  "rank is, and refuse the first one that is none; see docs/checker.md")
       ->check(CLI::IsMember({"placement"}));
-  app.add_option("--verify-each", line.verifyEach,
-                 "equiv: compile a second time, with small sizes and the same structure, and compare what the program "
-                 "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
-                 "prime; see docs/checker.md")
+  app.add_option(
+         "--verify-each", line.verifyEach,
+         "equiv: compile a second time, with small sizes and the same structure, and compare the results of the "
+         "program before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
+         "prime; see docs/checker.md")
       ->check(CLI::IsMember({"equiv"}));
   const std::string phases = "{" + absl::StrJoin(phaseNames(), ",") + "}";
   app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(isPhase, phases);
@@ -417,10 +420,10 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return writeText(result.ir, line.output);
   }
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.model, ": the plan needs ",
-                     describeExcess(result.plan->arena_bytes, options.memoryLimit, line.memoryLimit),
-                     adviseOnLimit(options, result, line.memoryLimit), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model, ": the plan needs ",
+        describeExcess(result.plan->arena_bytes, options.memoryLimit, line.memoryLimit),
+        adviseOnLimit(options, result, line.memoryLimit), "\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(writeListing());
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? report(result, options) : absl::OkStatus();

@@ -179,7 +179,7 @@ static LogicalResult checkSharding(Operation *op, Attribute attribute, Type type
     return op->emitOpError("has ") << attribute << " where a #dist.sharding must be";
   auto tensor = dyn_cast_or_null<RankedTensorType>(type);
   if (!tensor)
-    return op->emitOpError("has a sharding for what is no ranked tensor");
+    return op->emitOpError("has a sharding for a value that is no ranked tensor");
   if (sharding.getRank() != tensor.getRank())
     return op->emitOpError("has a sharding of ") << sharding.getRank() << " dimensions for " << tensor;
   return success();

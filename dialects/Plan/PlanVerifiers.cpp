@@ -81,11 +81,11 @@ static LogicalResult verifyView(BufferOp op) {
   BufferOp viewed = definition(op.getViewed());
   if (!viewed || viewed.getViewed() || viewed.getKind() != BufferKind::Temporary ||
       op.getKind() != BufferKind::Temporary)
-    return op.emitOpError("is a view, which a temporary may be of one that is no view");
+    return op.emitOpError("is a view, but only a temporary may be one, of a temporary that is no view");
   if (viewed.getSpace() != op.getSpace() || viewed.getSlots() != op.getSlots() ||
       viewed.getStride() != op.getStride() ||
       viewed.getTensorType().getElementType() != op.getTensorType().getElementType())
-    return op.emitOpError("has not the element type, memory space and slots of what it is a view of");
+    return op.emitOpError("must have the element type, memory space, slots and stride of the buffer that it views");
   bool hasAxes = op.getViewAxes() && !op.getViewAxes()->empty();
   auto stride = static_cast<int64_t>(op.getViewStride());
   if (hasAxes ? stride < op.getBytes() : stride != 0)
@@ -164,7 +164,7 @@ LogicalResult ImageOp::verify() {
   if (!getContracts())
     return success();
   if (getContracts()->size() % 2 != 0)
-    return emitOpError("has half a contract; each is two integers");
+    return emitOpError("must have contracts of two integers each");
   if (getHash()->size() != 64 || !llvm::all_of(*getHash(), llvm::isHexDigit))
     return emitOpError("has the hash '") << *getHash() << "'; it must be 64 hexadecimal digits";
   return success();
@@ -202,7 +202,7 @@ LogicalResult KernelOp::verifyDependences() {
   if (!getDependencesAttr())
     return success();
   if (!getSymbol())
-    return emitOpError("has no code, of which 'depends' tells what its results depend on");
+    return emitOpError("has 'depends', which is for kernels with code");
   llvm::SmallDenseSet<int64_t> outputs;
   auto accesses = [&](int64_t argument, bool (*mode)(ArgumentAttr)) {
     return argument >= 0 && argument < static_cast<int64_t>(getNumArguments()) &&
@@ -276,9 +276,9 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     });
   };
   if (!fits(getOperandTypes(), expectedOperands))
-    return emitOpError("operands do not fit what ") << getKernelAttr() << " reads";
+    return emitOpError("operands do not have the types of the arguments that ") << getKernelAttr() << " reads";
   if (!fits(getResultTypes(), expectedResults))
-    return emitOpError("results do not fit what ") << getKernelAttr() << " writes";
+    return emitOpError("results do not have the types of the arguments that ") << getKernelAttr() << " writes";
   return success();
 }
 

@@ -71,7 +71,8 @@ absl::Status JsonLinesWriter::WaitForReader() const {
     if (::poll(&pipe, 1, static_cast<int>(kInterval.count())) > 0) return absl::OkStatus();
     if (hooks_.stops != nullptr && hooks_.stops()) ++since_stop;
   }
-  return absl::UnavailableError(absl::StrCat("cannot write '", path_, "': its reader takes nothing"));
+  return absl::UnavailableError(
+      absl::StrCat("cannot write '", path_, "': the program at the other end of the pipe reads nothing"));
 }
 
 absl::Status JsonLinesWriter::WriteLine(absl::string_view line) {

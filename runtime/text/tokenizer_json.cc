@@ -198,7 +198,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& dire
   if (!std::filesystem::exists(path, ignored) && std::filesystem::exists(directory + "/tokenizer.model", ignored)) {
     return absl::NotFoundError(absl::StrCat(
         "'", directory,
-        "' has a tokenizer.model and no tokenizer.json, which is read; the package transformers makes it: ",
+        "' has a tokenizer.model, which is not supported, and no tokenizer.json; the package transformers makes that: ",
         "AutoTokenizer.from_pretrained(DIRECTORY).save_pretrained(DIRECTORY)"));
   }
   BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));

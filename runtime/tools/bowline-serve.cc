@@ -75,7 +75,7 @@ Several ranks, each with a part of every layer's weights and of the cache:
 A rank that dies, stops or is cut off ends the server with exit code 3.
 
 Requests are computed side by side, as many as --max-batch says; others wait. A plan of --mode generate computes one
-at a time, and its whole text again for each token. The first SIGINT or SIGTERM finishes what was accepted, for --drain-timeout
+at a time, and its whole text again for each token. The first SIGINT or SIGTERM finishes accepted requests, for --drain-timeout
 seconds at most; a second one ends that. Then requests are cancelled, and a second later connections are closed. The line "listening on http://HOST:PORT" on stderr says that the server is ready.
 
 Exit codes: 0 after a signal, 1 the input is wrong, 3 a fault at run time (a port that is taken, a compiler that died).)";
@@ -99,7 +99,7 @@ constexpr std::pair<const char*, const char*> kCompileFlags[] = {
      "Weights that a GGUF file has in blocks of bits: as-stored, or the type of --dtype [as-stored]"},
     {"--kv-dtype", "Elements of the cache of keys and values: f32, bf16, f16 or int8 [f32]"},
     {"--kv-memory",
-     "Bytes of that cache, as 2GiB [a quarter of the memory that is available, within what --max-batch needs]"},
+     "Bytes of that cache, as 2GiB [a quarter of the memory that is available, and no more than --max-batch needs]"},
     {"--kv-blocks", "Blocks of 16 tokens of that cache, instead of bytes"},
     {"--mesh", "Ranks that divide the model, as tp=2 [one]"},
     {"--threads", "Threads that compute, of each rank; 0: the processors of this machine [0]"}};

@@ -102,7 +102,7 @@ absl::Status CheckSpawn(const LoadedPlan& plan, const RankOptions& options) {
   const LaunchFlags& flags = options.launch;
   if (flags.rank || flags.world_size || flags.local_rank || flags.rendezvous) {
     return absl::InvalidArgumentError(
-        "--nproc starts all ranks and says who they are; leave it out, or --rank, --world-size, --local-rank and "
+        "--nproc starts all ranks and numbers them; leave it out, or --rank, --world-size, --local-rank and "
         "--rendezvous");
   }
   LaunchFlags anywhere;

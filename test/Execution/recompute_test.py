@@ -241,7 +241,7 @@ class Recompute(tools.ToolTest):
     def test_auto_needs_a_limit(self):
         text = self.compile("gpt2-tiny", "--recompute", "auto", exit_code=1)
         self.assertIn("--recompute auto: ", text)
-        self.assertIn("say how much there is with --memory-limit, or use none, selective or full", text)
+        self.assertIn("which needs --memory-limit; give it, or use none, selective or full", text)
 
     def test_auto_in_pipelines(self):
         for schedule in ("1f1b", "zb_h1", "breadth_first:2"):

@@ -213,7 +213,7 @@ class Week(WeekTest):
             child.send_signal(signal.SIGTERM)
             text = child.communicate(timeout=tools.TIMEOUT_SECONDS)[1]
         self.assertEqual(child.returncode, 3, text)
-        self.assertIn("its reader takes nothing", text)
+        self.assertIn("the program at the other end of the pipe reads nothing", text)
         self.assertEqual(len(self.state()["unwritten_metrics"]), 1)
 
     def test_no_run_writes_over_the_metrics_of_another(self):

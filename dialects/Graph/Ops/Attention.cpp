@@ -34,7 +34,7 @@ static LogicalResult checkAttention(std::optional<Location> loc, Type queryType,
   if (window < 0)
     return emitOptionalError(loc, "a window must have at least one key, got ", window);
   if (window > 0 && !causal)
-    return emitOptionalError(loc, "a window is of the last keys that a query sees: it needs causal attention");
+    return emitOptionalError(loc, "a window of keys needs causal attention");
   return success();
 }
 

@@ -10,8 +10,8 @@ absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const 
                                     {ElementType::kU8, ElementType::kI8, ElementType::kU16, ElementType::kI16,
                                      ElementType::kU32, ElementType::kI32, ElementType::kU64, ElementType::kI64}));
   if (view.shape.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "': .npy array of ", view.shape.size(), " dimensions; tokens are one, use ravel()"));
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "': the .npy array has ", view.shape.size(),
+                                                   " dimensions, and tokens need one; flatten it with ravel()"));
   }
   return TokenArray{"npy", view.type, view.data};
 }

@@ -90,7 +90,7 @@ graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {dist.sharding = 
 
 // -----
 
-// expected-error @+1 {{has a sharding for what is no ranked tensor}}
+// expected-error @+1 {{has a sharding for a value that is no ranked tensor}}
 graph.func @f() attributes {dist.sharding = #dist.sharding<[]>} {
   graph.return
 }

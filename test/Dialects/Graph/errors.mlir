@@ -1167,7 +1167,7 @@ graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>) {
 
 // A window is of the last keys that a query sees.
 graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>) {
-  // expected-error @+2 {{a window is of the last keys that a query sees: it needs causal attention}}
+  // expected-error @+2 {{a window of keys needs causal attention}}
   // expected-error @+1 {{failed to infer returned types}}
   %0:2 = graph.attention window 2 %q, %k, %k scale 1.0
     : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)

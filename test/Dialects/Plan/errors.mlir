@@ -387,7 +387,7 @@ graph.func @f(%x: tensor<2xf32>) {
 // A call gives what the kernel reads.
 plan.kernel @k registered "k" [#plan.arg<read, tensor<3xf32>>, #plan.arg<write, tensor<3xf32>>] cost 0.0, 0.0
 graph.func @f(%x: tensor<2xf32>) {
-  // expected-error @+1 {{operands do not fit what @k reads}}
+  // expected-error @+1 {{operands do not have the types of the arguments that @k reads}}
   %0 = plan.call @k(%x) : (tensor<2xf32>) -> tensor<3xf32>
   graph.return
 }
@@ -397,7 +397,7 @@ graph.func @f(%x: tensor<2xf32>) {
 // A call takes what the kernel writes.
 plan.kernel @k registered "k" [#plan.arg<read, tensor<3xf32>>, #plan.arg<write, tensor<3xf32>>] cost 0.0, 0.0
 graph.func @f(%x: tensor<3xf32>) {
-  // expected-error @+1 {{results do not fit what @k writes}}
+  // expected-error @+1 {{results do not have the types of the arguments that @k writes}}
   %0 = plan.call @k(%x) : (tensor<3xf32>) -> tensor<3xi32>
   graph.return
 }
@@ -629,7 +629,7 @@ plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4x
 // -----
 
 // Only kernels with code have dependences.
-// expected-error @+1 {{has no code, of which 'depends' tells what its results depend on}}
+// expected-error @+1 {{has 'depends', which is for kernels with code}}
 plan.kernel @k registered "fill" [#plan.arg<read, tensor<f32>>, #plan.arg<write, tensor<f32>>] depends [array<i64: 1, 0>] cost 0.0, 0.0
 
 // -----
@@ -653,7 +653,7 @@ plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1, 2]
 // -----
 
 // A contract has 128 bits.
-// expected-error @+1 {{has half a contract; each is two integers}}
+// expected-error @+1 {{must have contracts of two integers each}}
 plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1] hash "00"
 
 // -----
@@ -670,13 +670,13 @@ plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1, 2] hash "
 // -----
 
 %a = plan.buffer "a" input : !plan.buffer<tensor<8xf32>>
-// expected-error @+1 {{is a view, which a temporary may be of one that is no view}}
+// expected-error @+1 {{is a view, but only a temporary may be one, of a temporary that is no view}}
 %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> view %a : !plan.buffer<tensor<8xf32>>
 
 // -----
 
 %a = plan.buffer "a" temporary : !plan.buffer<tensor<8xf32>>
-// expected-error @+1 {{has not the element type, memory space and slots of what it is a view of}}
+// expected-error @+1 {{must have the element type, memory space, slots and stride of the buffer that it views}}
 %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xi32>> view %a : !plan.buffer<tensor<8xf32>>
 
 // -----

@@ -62,9 +62,9 @@ TEST(DatasetBadInputTest, Npy) {
   EXPECT_THAT(ErrorOf(NpyFile(NpyDictionary("<u2", 3), data)), HasSubstr("promises 3 elements of 2 bytes but 4 bytes"));
   EXPECT_THAT(ErrorOf(NpyFile(NpyDictionary("<u2", 2), data + "x")), HasSubstr("but 5 bytes follow"));
   EXPECT_THAT(ErrorOf(NpyFile("{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2), }", data)),
-              HasSubstr("array of 2 dimensions"));
+              HasSubstr("array has 2 dimensions"));
   EXPECT_THAT(ErrorOf(NpyFile("{'descr': '<u2', 'fortran_order': False, 'shape': (), }", data.substr(2))),
-              HasSubstr("array of 0 dimensions"));
+              HasSubstr("array has 0 dimensions"));
   EXPECT_THAT(ErrorOf(NpyFile("{'descr': '<u2', 'fortran_order': True, 'shape': (2,), }", data)),
               HasSubstr("Fortran order"));
   // 2^63 elements of two bytes wrap to 0.
