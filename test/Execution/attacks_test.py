@@ -31,7 +31,7 @@ BF16_STRATEGIES = [
 class Signals(processes_test.ProcessTest):
     def training(self, name, *arguments):
         return [self.plan(*PIPELINE), "--data", tools.TOKENS, "--order", "shuffle", "--steps", STEPS, "--save",
-                self.folder / name, "--save-every", 1, "--nproc", 4, "--timeout", 2, "--link", "latency=5ms", *arguments]
+                self.folder / name, "--save-every", 1, "--nproc", 4, "--link", "latency=5ms", *arguments]
 
     def children_of(self, process):
         path = f"/proc/{process.pid}/task/{process.pid}/children"
@@ -61,7 +61,7 @@ class Signals(processes_test.ProcessTest):
             with self.subTest(number=number, seed=tools.TEST_SEED):
                 draw, name, resume = random.Random(f"{tools.TEST_SEED} {number}"), f"run-{number}", []
                 for _ in range(3 * STEPS):
-                    process = self.begin(*self.training(name, *resume))
+                    process = self.begin(*self.training(name, "--timeout", 2, *resume))
                     self.disturb(process, name, draw)
                     done = self.finish(process)
                     self.assertIn(done.code, (0, 3, 75), done.err)

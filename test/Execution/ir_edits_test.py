@@ -10,6 +10,7 @@ import tools
 PHASES = ("graph", "train", "shard", "local", "fuse", "schedule")
 STRATEGIES = ([], ["--mesh", "dp=2,tp=2", "--zero", "1", "--sequence-parallel"],
               ["--mesh", "pp=2,dp=2", "--microbatches", "2", "--zero", "3", "--schedule", "gpipe"])
+LEVEL = ["--target-cpu", "x86-64-v3"]  # so that every processor has the same programs to edit
 EDITS = 2300 if tools.NIGHTLY else 100
 SECONDS = 60  # of a command; a tool that takes longer hangs
 
@@ -106,7 +107,7 @@ class IrEdits(tools.ToolTest):
     def program(self, strategy, phase):
         path = self.folder / f"{strategy}-{phase}.mlir"
         tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--mode", "train", "--batch", 4, "--seq", 6,
-                      *tools.ONE_THREAD, *STRATEGIES[strategy], "--compile-to", phase, "-o", path)
+                      *tools.ONE_THREAD, *LEVEL, *STRATEGIES[strategy], "--compile-to", phase, "-o", path)
         return path
 
     def test_edited_programs(self):

@@ -208,7 +208,7 @@ class Recompute(tools.ToolTest):
         _, arena, _ = self.compile("llama-tiny", *given, *re.sub(", | and ", " ", advice[1]).split())
         self.assertLessEqual(arena, 900 << 10)
         # Stages that take microbatches in a row keep whole parameters, unless they gather for each.
-        rows = ("--mesh", "pp=2,dp=2", "--microbatches", 3, "--zero", 3)
+        rows = ("--target-cpu", "x86-64-v3", "--mesh", "pp=2,dp=2", "--microbatches", 3, "--zero", 3)
         _, each, _ = self.compile("llama-tiny", *rows, "--schedule", "gpipe", "--zero-each")
         limit = each + (96 << 10)  # without code advice is compiled, which may need more
         text = self.compile("llama-tiny", *rows, "--schedule", "gpipe", "--memory-limit", limit, exit_code=1)
