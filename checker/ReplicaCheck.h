@@ -109,9 +109,9 @@ private:
   const Communications &communications_;
   absl::Span<const uint32_t> numbers_;
   PreparedAxes &prepared_;
-  std::vector<Walk> walks_;      ///< index: role
-  std::vector<bool> areResults_; ///< index: buffer; whether the entry of kind Prepare computes it
-  AxisSet axes_ = 0;             ///< mesh axes with several ranks, except the role axis
+  std::vector<Walk> walks_;                     ///< index: role
+  std::vector<bool> areResults_;                ///< index: buffer; whether the entry of kind Prepare computes it
+  AxisSet axes_ = 0;                            ///< mesh axes with several ranks, except the role axis
   std::map<uint32_t, Dependences> dependences_; ///< by kernel
   uint64_t facts_ = 0;
   std::vector<OperandAccess> accesses_; // scratch

@@ -273,16 +273,10 @@ std::string StepSizeRules::advise(const StepSizes &sizes, const StepFlags &flags
   };
   const std::vector<int64_t> counts = nearestMicrobatches(sizes), batches = nearestBatches(sizes);
   sort(
-      counts,
-      [&](int64_t count) {
-        return StepSizes{sizes.batch, count, sizes.seq};
-      },
+      counts, [&](int64_t count) { return StepSizes{sizes.batch, count, sizes.seq}; },
       [&](const std::string &list) { return describeMicrobatches(list, flags); });
   sort(
-      batches,
-      [&](int64_t batch) {
-        return StepSizes{batch, sizes.microbatches, sizes.seq};
-      },
+      batches, [&](int64_t batch) { return StepSizes{batch, sizes.microbatches, sizes.seq}; },
       [&](const std::string &list) { return absl::StrCat("--batch ", list); });
   if (counts.empty() && batches.empty() && sizes.batch > 0)
     if (std::optional<StepSizes> pair = nearestPair(sizes))

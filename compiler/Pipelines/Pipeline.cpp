@@ -76,9 +76,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
 
   if (options.dtype != "f32")
     step("lower-precision", Phase::Train, "before differentiation, which then gives gradients in the same precision",
-         false, [=] {
-           return createLowerPrecision(LowerPrecisionOptions{options.training, options.dtype});
-         });
+         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training, options.dtype}); });
 
   if (options.training) {
     step("assign-stages", Phase::Train, "before differentiation, which then divides the backward pass too", false,
@@ -98,9 +96,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("combine-stages", Phase::Train, "scalars that stages share are named while tensors are whole", false,
          [] { return createLabelStages(); });
   } else {
-    step("insert-init", Phase::Train, "persistent tensors that are no weights need an initial value", false, [=] {
-      return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false});
-    });
+    step("insert-init", Phase::Train, "persistent tensors that are no weights need an initial value", false,
+         [=] { return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false}); });
   }
 
   step("apply-strategy", Phase::Shard,
@@ -168,9 +165,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   if (options.target->leaves_rows_out)
     step("limit-rows", Phase::Fuse, "when groups are final: work on rows that nobody reads goes", true,
          [] { return createLimitRows(); });
-  step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false, [=] {
-    return createSelectKernels(SelectKernelsOptions{options.threads, options.splitsF32});
-  });
+  step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
+       [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.splitsF32}); });
 
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });

@@ -27,7 +27,7 @@ class GgufModel {
     std::string key;  // "model.layers.0.self_attn.q_proj.weight"
     const GgufTensor* stored;
     std::vector<int64_t> shape;  // in Hugging Face's order
-    int64_t heads = 0;  // llama's queries and keys: heads in each of which rows are interleaved; 0: none are
+    int64_t heads = 0;           // llama's queries and keys: heads in each of which rows are interleaved; 0: none are
     bool is_transposed = false;  // GPT-2's projections: Hugging Face has [in, out], the file [out, in]
   };
 

@@ -32,7 +32,7 @@ const char* EndNameOf(FinishReason reason) {
 
 }  // namespace
 
-void Latencies::Add(Histogram Values::*histogram, double value) {
+void Latencies::Add(Histogram Values::* histogram, double value) {
   const std::lock_guard<std::mutex> lock(mutex_);
   (values_.*histogram).Add(value);
 }

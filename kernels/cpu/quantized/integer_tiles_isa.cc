@@ -173,7 +173,7 @@ BOWLINE_ALWAYS_INLINE void MultiplyPanel(int64_t groups, int64_t group_bytes, co
                                          const uint8_t* panel, float (*out)[kPanelColumns]) {
   for (int column = 0; column < kPanelColumns; column += kTileColumns) {
     MultiplyTile<Format, kRows>(groups, group_bytes, records, panel + column * sizeof(float),
-                                reinterpret_cast<float(*)[kPanelColumns]>(out[0] + column));
+                                reinterpret_cast<float (*)[kPanelColumns]>(out[0] + column));
   }
 }
 
