@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "runtime/plan/view/operand_uses.h"
 
 #include <algorithm>
 #include <tuple>

@@ -6,6 +6,7 @@
 #include "checker/DeadlockCheck.h"
 #include "runtime/plan/view/collective_view.h"
 #include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/operand_uses.h"
 #include "runtime/plan/view/plan_view.h"
 
 #include "absl/strings/str_cat.h"

@@ -3,6 +3,7 @@
 #include "checker/RunOverlap.h"
 
 #include "checker/Counterexample.h"
+#include "runtime/plan/view/operand_uses.h"
 #include "runtime/plan/view/plan_view.h"
 #include "runtime/plan/view/preparation.h"
 

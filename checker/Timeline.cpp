@@ -5,6 +5,7 @@
 #include "runtime/plan/view/buffer_view.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan/view/operand_uses.h"
 
 namespace bowline {
 

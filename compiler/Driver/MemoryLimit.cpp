@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/FileAttributes.h"
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Builders.h"

@@ -10,7 +10,7 @@
 
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Builders.h"
-#include "runtime/plan/attachments.h"
+#include "runtime/plan/view/attachments.h"
 
 #include <nlohmann/json.hpp>
 

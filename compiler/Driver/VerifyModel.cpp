@@ -17,7 +17,7 @@
 #include "frontends/hf/Import.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/base/foreign_file.h"
+#include "runtime/base/text_file.h"
 
 using namespace mlir;
 using namespace bowline;

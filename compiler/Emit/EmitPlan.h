@@ -17,15 +17,6 @@
 
 namespace bowline {
 
-/// Attribute of plan.entry: how many runs a session may start before it waits for the first, 1 (the default) or 2. For
-/// 2 the plan has a second buffer for each port, behind the packed arena. The module does not show these.
-inline constexpr llvm::StringLiteral kInFlightAttr = "plan.in_flight";
-/// Attribute of plan.entry: pairs (output, input) of ports. The output is the next input unless the caller writes that.
-inline constexpr llvm::StringLiteral kFeedsAttr = "plan.feeds";
-/// Attribute of plan.image: the least processor that runs the code, in the form of the target's `cpu`. A module may
-/// have several images; loaders prefer the first that runs.
-inline constexpr llvm::StringLiteral kCodeTargetAttr = "plan.code_target";
-
 /// Returns the plan of a module in the plan dialect whose buffers have offsets. WritePlan adds hashes and versions, and
 /// the loader checks the certificates. Nested modules are roles (passes/Analysis/Roles.h). Equal kernels and images of
 /// several roles are stored once. A role without a name gets no row in the plan's table. Fails with a diagnostic where

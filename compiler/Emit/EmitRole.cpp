@@ -9,7 +9,7 @@
 #include "compiler/Emit/EmitRole.h"
 #include "compiler/Emit/EmitCommands.h"
 #include "compiler/Emit/EmitKernel.h"
-#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/FileAttributes.h"
 #include "compiler/Emit/PlanTypes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "passes/Analysis/ModuleTarget.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/FileAttributes.h"
 #include "compiler/Emit/ImportRole.h"
 #include "runtime/base/sha256.h"
 #include "runtime/plan/view/plan_view.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit/ImportRole.h"
-#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/FileAttributes.h"
 #include "compiler/Emit/PlanTypes.h"
 #include "kernels/registry/data_check.h"
 #include "llvm/ADT/BitVector.h"

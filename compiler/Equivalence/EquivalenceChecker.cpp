@@ -102,7 +102,7 @@ LogicalResult EquivalenceChecker::begin(ModuleOp module) {
       total.unmeant = op->getName().getStringRef().str();
       continue;
     }
-    FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, bodies, *world.arithmetic);
+    FailureOr<std::unique_ptr<RunnableProgram>> program = createProgram(module, bodies, *world.arithmetic);
     if (failed(program))
       return failure();
     if (failed(checkSize(module, **program)))
@@ -134,7 +134,7 @@ LogicalResult EquivalenceChecker::check(StringRef step, ModuleOp module) {
   for (World &world : worlds)
     if (!world.isLeftOut && failed(check(world, step, module)))
       return failure();
-  auto program = RunnableProgram::create(module, bodies, *worlds[0].arithmetic);
+  auto program = createProgram(module, bodies, *worlds[0].arithmetic);
   hadInit = (*program)->hasInit();
   entries = entriesOf(**program);
   total.steps.push_back(step.str());
@@ -142,7 +142,7 @@ LogicalResult EquivalenceChecker::check(StringRef step, ModuleOp module) {
 }
 
 LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp module) {
-  FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, bodies, *world.arithmetic);
+  FailureOr<std::unique_ptr<RunnableProgram>> program = createProgram(module, bodies, *world.arithmetic);
   if (failed(program))
     return failure();
   if (failed(checkSize(module, **program)))

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Equivalence/RunnableProgram.h"
-#include "compiler/Equivalence/PlanProgram.h"
 #include "compiler/Interp/ConstantEvaluation.h"
 #include "compiler/Interp/PipelinedInterpreter.h"
 #include "dialects/Graph/GraphOpInterfaces.h"
@@ -28,8 +27,7 @@ using graph::HostTensor;
 // Contents of a module
 //===----------------------------------------------------------------------===//
 
-/// Whether the types in `module` are local ones, of the shards of one rank.
-static bool isLocal(ModuleOp module) {
+bool RunnableProgram::isLocal(ModuleOp module) {
   bool local = false;
   module.walk([&](graph::FuncOp function) {
     for (unsigned index = 0; index < function.getNumArguments(); ++index)
@@ -40,7 +38,7 @@ static bool isLocal(ModuleOp module) {
   return local;
 }
 
-static SmallVector<graph::FuncOp> functionsOf(graph::EntryOp entry) {
+SmallVector<graph::FuncOp> RunnableProgram::functionsOf(graph::EntryOp entry) {
   SymbolTable symbols(entry->getParentOfType<ModuleOp>());
   SmallVector<graph::FuncOp> functions;
   for (auto reference : entry.getFunctions().getAsRange<FlatSymbolRefAttr>())
@@ -55,7 +53,7 @@ static std::vector<int64_t> globalShape(graph::FuncOp function, unsigned index) 
     return shape.asArrayRef().vec();
   std::vector<int64_t> shape = type.getShape().vec();
   auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr);
-  if (sharding && isLocal(function->getParentOfType<ModuleOp>()))
+  if (sharding && RunnableProgram::isLocal(function->getParentOfType<ModuleOp>()))
     for (auto [size, dim] : llvm::zip_equal(shape, sharding.getDims()))
       size *= dist::MeshOp::of(function).getSize(dim.getAxes());
   return shape;
@@ -111,7 +109,7 @@ RunnableProgram::~RunnableProgram() = default;
 static std::set<std::string> initialisedBy(ModuleOp module) {
   std::set<std::string> names;
   if (auto init = graph::EntryOp::find(module, EntryKind::Init))
-    for (graph::FuncOp function : functionsOf(init))
+    for (graph::FuncOp function : RunnableProgram::functionsOf(init))
       function.walk([&](graph::WriteOp write) { names.insert(write.getVariable().str()); });
   return names;
 }
@@ -229,139 +227,4 @@ LogicalResult RunnableProgram::initialize() {
     if (failed(setVariable(variable.name, HostTensor(variable.shape))))
       return failure();
   return initialises ? runInit() : success();
-}
-
-/// Adds a mesh of one rank where there is none.
-static void addMesh(ModuleOp module) {
-  if (dist::MeshOp::of(module))
-    return;
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"rank"}), ArrayRef<int64_t>{1});
-}
-
-/// Gives a module a mesh of one rank and removes shardings and reshards, which leave values of global tensors as they
-/// are.
-static void makeWhole(ModuleOp module) {
-  MLIRContext *context = module.getContext();
-  for (auto strategy : llvm::make_early_inc_range(module.getOps<dist::StrategyOp>()))
-    strategy->erase();
-  for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
-    mesh->erase();
-  addMesh(module);
-  module.walk([&](Operation *op) {
-    op->removeAttr(DistDialect::kShardingAttr);
-    op->removeAttr(DistDialect::kShardingsAttr);
-    if (auto function = dyn_cast<graph::FuncOp>(op))
-      for (unsigned index = 0; index < function.getNumArguments(); ++index)
-        function.removeArgAttr(index, StringAttr::get(context, DistDialect::kShardingAttr));
-    if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
-      reshard.getResult().replaceAllUsesWith(reshard.getOperand());
-      reshard->erase();
-    }
-  });
-}
-
-/// The axis along which pipeline stages lie, as the strategy says; "pp" where there is none.
-static std::string stageAxisOf(ModuleOp module) {
-  if (dist::StrategyOp op = dist::StrategyOp::of(module))
-    if (FailureOr<Strategy> strategy = Strategy::fromOp(op); succeeded(strategy) && !strategy->stageAxis.empty())
-      return strategy->stageAxis;
-  return "pp";
-}
-
-namespace {
-
-class SingleProgram final : public RunnableProgram {
-public:
-  SingleProgram(OwningOpRef<ModuleOp> owned, StringRef fixedAxis, const graph::Arithmetic &arithmetic)
-      : RunnableProgram(std::move(owned)), interpreter(*module, fixedAxis, arithmetic), symbols(*module) {
-    addVariables(*module);
-    addCallables(*module, /*functionsToo=*/true);
-    totalWork = workOf(*module) * static_cast<double>(interpreter.getRankCount());
-  }
-
-  FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
-  LogicalResult setVariable(StringRef name, const HostTensor &value) override {
-    return interpreter.setVariable(name, value);
-  }
-
-  FailureOr<SmallVector<HostTensor>> run(StringRef name, const Inputs &inputs) override {
-    SmallVector<HostTensor> arguments;
-    auto add = [&](graph::FuncOp function) -> LogicalResult {
-      for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-        auto input = inputs.find(function.getArgName(index));
-        if (input == inputs.end())
-          return function.emitOpError("has an input '") << function.getArgName(index) << "' that was not there before";
-        arguments.push_back(input->second);
-      }
-      return success();
-    };
-    if (auto entry = symbols.lookup<graph::EntryOp>(name)) {
-      for (graph::FuncOp function : functionsOf(entry))
-        if (failed(add(function)))
-          return failure();
-    } else if (auto function = symbols.lookup<graph::FuncOp>(name)) {
-      interpreter.clearAccumulators();
-      if (failed(add(function)))
-        return failure();
-    }
-    return interpreter.run(name, arguments);
-  }
-
-private:
-  LogicalResult runInit() override { return interpreter.initialize(); }
-
-  DistributedInterpreter interpreter;
-  SymbolTable symbols;
-};
-
-/// Roles, all of them together.
-class RolesProgram final : public RunnableProgram {
-public:
-  RolesProgram(OwningOpRef<ModuleOp> owned, StringRef axis, const graph::Arithmetic &arithmetic)
-      : RunnableProgram(std::move(owned)), interpreter(*module, axis, arithmetic) {
-    for (auto role : module->getOps<ModuleOp>()) {
-      addVariables(role);
-      addCallables(role, /*functionsToo=*/false);
-      totalWork += workOf(role) * static_cast<double>(RankGrid(dist::MeshOp::of(role), axis).count());
-    }
-  }
-
-  FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
-  LogicalResult setVariable(StringRef name, const HostTensor &value) override {
-    return interpreter.setVariable(name, value);
-  }
-  FailureOr<SmallVector<HostTensor>> run(StringRef name, const Inputs &inputs) override {
-    return interpreter.run(name, inputs);
-  }
-
-private:
-  LogicalResult runInit() override { return interpreter.initialize(); }
-
-  PipelinedInterpreter interpreter;
-};
-
-} // namespace
-
-FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp given, const KernelBodies &bodies,
-                                                                    const graph::Arithmetic &arithmetic) {
-  OwningOpRef<ModuleOp> module = given.clone();
-  if (!module->getOps<plan::ProgramOp>().empty())
-    nestProgram(*module);
-  std::string axis = stageAxisOf(*module);
-  if (!module->getOps<ModuleOp>().empty()) {
-    addMesh(*module);
-    if (PlanProgram::matches(*module))
-      return PlanProgram::create(std::move(module), bodies, arithmetic);
-    evaluateConstants(*module);
-    return std::unique_ptr<RunnableProgram>(std::make_unique<RolesProgram>(std::move(module), axis, arithmetic));
-  }
-  bool local = isLocal(*module);
-  if (!local)
-    makeWhole(*module);
-  evaluateConstants(*module);
-  if (!dist::MeshOp::of(*module))
-    return mlir::emitError(given.getLoc()) << "has collectives, but no dist.mesh: add one with all of their axes";
-  return std::unique_ptr<RunnableProgram>(
-      std::make_unique<SingleProgram>(std::move(module), local ? StringRef(axis) : StringRef(), arithmetic));
 }

@@ -14,6 +14,7 @@
 #include "compiler/Interp/KernelBodies.h"
 #include "dialects/Graph/Arithmetic.h"
 #include "dialects/Graph/GraphAttrs.h"
+#include "dialects/Graph/GraphOps.h"
 #include "dialects/Graph/HostTensor.h"
 #include "dialects/Program/ProgramEnums.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -73,11 +74,12 @@ public:
     std::vector<std::string> results;
   };
 
-  /// `arithmetic` and `bodies` must outlive the program, and `bodies` must have learned the module. Fails with a
-  /// diagnostic at the module if the interpreters cannot run it.
-  static llvm::FailureOr<std::unique_ptr<RunnableProgram>> create(mlir::ModuleOp module, const KernelBodies &bodies,
-                                                                  const graph::Arithmetic &arithmetic);
   virtual ~RunnableProgram();
+
+  /// Returns whether the types in `module` are local ones, of the shards of one rank.
+  static bool isLocal(mlir::ModuleOp module);
+  /// Returns the functions that `entry` calls, each once per call.
+  static llvm::SmallVector<graph::FuncOp> functionsOf(graph::EntryOp entry);
 
   /// All variables except stashes, in the order of the module.
   llvm::ArrayRef<Variable> variables() const { return allVariables; }

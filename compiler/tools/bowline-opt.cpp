@@ -14,7 +14,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "runtime/base/foreign_file.h"
+#include "runtime/base/text_file.h"
 #include "runtime/tools/flag_list.h"
 #include "runtime/tools/tool_support.h"
 #include "llvm/Support/CommandLine.h"

@@ -13,7 +13,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/atomic_file.h"
-#include "runtime/base/foreign_file.h"
+#include "runtime/base/text_file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_writer.h"

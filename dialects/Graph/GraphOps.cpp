@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/AssemblyDirectives.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 

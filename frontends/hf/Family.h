@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "frontends/hf/ConfigReader.h"
 #include "frontends/hf/ModelConfig.h"
-#include "frontends/hf/Parameters.h"
+#include "frontends/hf/ParameterList.h"
 
 #include <memory>
 #include <set>

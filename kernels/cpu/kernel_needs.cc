@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/cpu/embedding/scatter_scratch.h"
+#include "kernels/cpu/scatter_scratch.h"
 #include "kernels/registry/data_check.h"
 #include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"

@@ -18,7 +18,7 @@
 #else
 #include <cmath>
 
-#include "kernels/cuda/emulator/fibers.h"
+#include "kernels/cuda/fibers.h"
 #define BOWLINE_DEVICE inline
 #define BOWLINE_DEVICE_FUNCTION_OF(name, threads, blocks, ...)                                      \
   extern "C" void name(__VA_ARGS__);                                                                \

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-#include "kernels/registry/kernel_traits.h"
 
 namespace bowline::kernels {
 
@@ -24,12 +22,6 @@ Signature SignatureOfCheck(const DataCheck& check, const Signature& signature) {
   result.arguments.push_back(signature.arguments[check.argument]);
   result.arguments.push_back({Access::kReadWrite, DType::kI32, {kFaultWords}});
   return result;
-}
-
-std::string DescribeFault(std::string_view check, int32_t place, int32_t value) {
-  const KernelTraits* traits = FindTraits(check);
-  if (traits != nullptr && traits->describe_fault != nullptr) return traits->describe_fault(place, value);
-  return absl::StrCat("a check of data says ", place, " and ", value);
 }
 
 }  // namespace bowline::kernels

@@ -1,5 +1,7 @@
 #include <map>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/registry/data_check.h"
 #include "kernels/registry/kernel_traits.h"
 #include "kernels/registry/sequence_operands.h"
@@ -49,6 +51,12 @@ const ValidRows* FindValidRows(std::string_view kernel, bool leaves_rows_out) {
 const SequenceOperands* FindSequenceOperands(std::string_view kernel) {
   const KernelTraits* traits = FindTraits(kernel);
   return traits == nullptr ? nullptr : PointerTo(traits->sequences);
+}
+
+std::string DescribeFault(std::string_view check, int32_t place, int32_t value) {
+  const KernelTraits* traits = FindTraits(check);
+  if (traits != nullptr && traits->describe_fault != nullptr) return traits->describe_fault(place, value);
+  return absl::StrCat("a check of data says ", place, " and ", value);
 }
 
 }  // namespace bowline::kernels

@@ -9,7 +9,7 @@
 #ifndef BOWLINE_PASSES_ANALYSIS_LIFETIMES_H
 #define BOWLINE_PASSES_ANALYSIS_LIFETIMES_H
 
-#include "dialects/Plan/PlanOps.h"
+#include "passes/Analysis/CommandUses.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -22,16 +22,6 @@ struct Interval {
 
   bool overlaps(const Interval &other) const { return first <= other.last && other.first <= last; }
 };
-
-/// How a command uses its operands.
-struct CommandUse {
-  mlir::Value buffer;
-  bool reads;
-  bool writes;
-};
-
-/// The buffers that a launch or a copy uses, in operand order. `symbols` finds kernels.
-llvm::SmallVector<CommandUse> usesOf(mlir::Operation *command, mlir::SymbolTable &symbols);
 
 /// The lifetimes of a program's temporary and scratch buffers. If a segment runs several times and a buffer's value
 /// crosses the start or end of a run, the buffer is alive during the whole segment. If the timeline returns to earlier

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Analysis/StreamReach.h"
-#include "passes/Analysis/Lifetimes.h"
+#include "passes/Analysis/CommandUses.h"
 
 using namespace mlir;
 using namespace bowline;

@@ -1,15 +1,12 @@
 #include "runtime/base/foreign_file.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "runtime/base/mapped_file.h"
 
 namespace bowline {
 namespace {
@@ -36,6 +33,9 @@ constexpr Format kFormats[] = {
     {"ustar", 257, "it is a tar archive: unpack it with tar first"},
     {"\x89HDF\r\n\x1a\n", 0, "it is an HDF5 file: convert it to safetensors"},
     {"PAR1", 0, "it is a Parquet file: export its text, and make tokens of that with `bowline data`"},
+    {"SQLite format 3", 0, "it is an SQLite database: export its text"},
+    {"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46", 0,
+     "it is a file of an older version of torch.save: convert it to safetensors"},
     {"\x80\x02", 0, "it is a Python pickle, as older versions of torch.save write: convert it to safetensors"},
     // Later versions of its protocol, whose first operation begins a frame.
     {"\x80\x04\x95", 0, "it is a Python pickle: convert it to safetensors"},
@@ -75,9 +75,10 @@ bool IsSafetensors(absl::string_view text) {
 
 }  // namespace
 
-absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes) {
+absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes, size_t least_magic) {
   const absl::string_view text = AsCharacters(bytes);
   for (const Format& format : kFormats) {
+    if (format.magic.size() < least_magic) continue;
     if (text.size() > format.at && absl::StartsWith(text.substr(format.at), format.magic)) return format.name;
   }
   if (IsPage(text)) return "it is a web page (HTML or XML), perhaps of an error or a login: fetch the file again";
@@ -101,15 +102,6 @@ absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> 
   if (!IsLfsPointer(AsCharacters(bytes))) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", path, "' is a Git LFS pointer, not the file itself; run `git lfs pull` in the repository that has it"));
-}
-
-absl::Status CheckTextFile(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return absl::OkStatus();
-  BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  const absl::string_view format = ForeignFormatOf(file.bytes());
-  if (format.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", path, "' cannot be read: ", format));
 }
 
 std::string ForeignFormatNote(absl::Span<const uint8_t> bytes) {

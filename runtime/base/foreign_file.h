@@ -15,8 +15,8 @@ inline constexpr absl::string_view kSafetensorsFormat = "it is a safetensors fil
 
 // Names the format of a file by its first bytes, and says how to proceed: "it is a web page: ...". Empty if the format
 // is not known. For messages about a file that its own reader has refused: only that reader decides whether the file is
-// valid.
-absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes);
+// valid. `least_magic`: leaves out formats that fewer bytes tell, for files that may begin with any bytes.
+absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes, size_t least_magic = 0);
 
 // "it is text, and begins with '...': ..." if the first bytes of a file that should be binary are text, such as a
 // server's error that was saved in its place. Otherwise empty.
@@ -25,10 +25,6 @@ std::string DescribeText(absl::Span<const uint8_t> bytes);
 // kInvalidArgument, naming `path`, if `bytes`, which are the whole file, are a Git LFS pointer: three lines of text
 // that replace a large file in a clone that did not fetch it.
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes);
-
-// Checks a regular file before a text parser, which would complain about single characters, reads it. The error of
-// MappedFile::Open, or kInvalidArgument with the format if the file is no text. OK for anything else, such as a pipe.
-absl::Status CheckTextFile(const std::string& path);
 
 // "; it is a web page: ...", to append to a message; empty if the format is not known.
 std::string ForeignFormatNote(absl::Span<const uint8_t> bytes);

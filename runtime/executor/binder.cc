@@ -9,6 +9,7 @@
 #include "runtime/plan/view/buffer_view.h"
 #include "runtime/plan/view/collective_view.h"
 #include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/operand_uses.h"
 #include "runtime/plan/view/plan_view.h"
 #include "runtime/plan/view/preparation.h"
 

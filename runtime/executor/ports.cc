@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executor/session.h"
 #include "runtime/plan/sequences.h"
 #include "runtime/plan/view/plan_view.h"
 

@@ -9,11 +9,10 @@
 
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
+#include "runtime/executor/tensor_ref.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace bowline {
-
-struct TensorRef;
 
 // Callers identify a port by its first buffer. Each port of an entry with two runs in flight has two buffers, and runs
 // alternate between them. The host writes the buffer of the next run, and reads the buffer of the run last waited for.

@@ -18,6 +18,7 @@
 #include "runtime/executor/external_memory.h"
 #include "runtime/executor/links.h"
 #include "runtime/executor/ports.h"
+#include "runtime/executor/tensor_ref.h"
 #include "runtime/executor/trace.h"
 #include "runtime/hal/device.h"
 #include "runtime/plan/plan_file.h"
@@ -54,15 +55,6 @@ struct SessionOptions {
   bool prove = true;
   // Called with each note for the user, at most once per note. A note is not an error: the run continues.
   std::function<void(absl::string_view)> note = {};
-};
-
-// A dense, row-major tensor in one slot of a session's buffer, for Session::Read and Session::Write.
-struct TensorRef {
-  uint32_t buffer = 0;  // index in Plan.buffers
-  uint32_t slot = 0;
-  uint64_t bytes = 0;
-  fbs::DType dtype = fbs::DType::F32;
-  absl::Span<const int64_t> shape;  // valid as long as the session
 };
 
 // Identifies a run from Start until Wait has returned for it.

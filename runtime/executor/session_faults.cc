@@ -8,6 +8,7 @@
 #include "kernels/registry/data_check.h"
 #include "runtime/executor/binder.h"
 #include "runtime/executor/session.h"
+#include "runtime/plan/view/operand_uses.h"
 #include "runtime/plan/view/plan_view.h"
 #include "runtime/plan/view/preparation.h"
 

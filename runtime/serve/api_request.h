@@ -13,22 +13,12 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "runtime/serve/api_error.h"
 
 namespace bowline::serve {
 
 // The type of objects in replies: fields keep the order in which they were added.
 using OrderedJson = nlohmann::ordered_json;
-
-// An error reply in OpenAI's form.
-struct ApiError {
-  int status = 400;
-  std::string message;
-  std::string type = "invalid_request_error";
-  std::string param;  // the field that is wrong; "" for none
-  std::string code;   // "" for none
-
-  std::string Json() const;
-};
 
 struct ApiRequest {
   std::string model;

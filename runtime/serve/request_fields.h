@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "runtime/serve/api_request.h"
+#include "runtime/serve/api_error.h"
 
 namespace bowline::serve {
 

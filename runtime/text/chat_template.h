@@ -4,15 +4,13 @@
 // Chat templates: the part of Jinja that published ones use, as transformers' apply_chat_template sets it up. Templates
 // may be hostile: they change nothing but their own namespaces, and limits bound their use of time and memory.
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "runtime/text/jinja/limits.h"
 
 namespace bowline {
 
@@ -20,19 +18,9 @@ namespace jinja {
 struct Node;
 }
 
-struct ChatTemplateLimits {
-  size_t source_bytes = 256 << 10;
-  int depth = 64;               // nesting of expressions and blocks, and depth of macro calls
-  int64_t steps = 1'000'000;    // evaluated nodes, visited elements, and blocks of 64 bytes of text
-  size_t text_bytes = 4 << 20;  // of the output, and of each string
-  int64_t range = 100'000;      // elements of range()
-  int nesting = 100;            // levels of lists and dicts that contain each other
-};
-
 class ChatTemplate {
  public:
-  // Returns the text of strftime_now(format) in a template.
-  using Clock = std::function<std::string(const std::string& format)>;
+  using Clock = ChatTemplateClock;
 
   // `name` names the template in messages.
   static absl::StatusOr<ChatTemplate> Parse(absl::string_view text, absl::string_view name,

@@ -48,7 +48,7 @@
 #include "runtime/tools/run_ranks.h"
 #include "runtime/tools/spawn.h"
 #include "runtime/tools/tool_support.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
 

@@ -23,7 +23,7 @@
 #include "runtime/tools/token_printer.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/trace_log.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 
 namespace bowline {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/cache_directory.h"
 #include "runtime/base/safetensors_writer.h"
-#include "runtime/plan/attachments.h"
+#include "runtime/plan/view/attachments.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 
 namespace bowline {
 

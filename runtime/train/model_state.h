@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "runtime/executor/session.h"
-#include "runtime/plan/attachments.h"
+#include "runtime/plan/view/attachments.h"
 #include "runtime/train/tensors/checkpoint_files.h"
 
 namespace bowline {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "runtime/plan/attachments.h"
+#include "runtime/plan/view/attachments.h"
 
 namespace bowline {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/train/data/dataset.h"
 
 namespace bowline {

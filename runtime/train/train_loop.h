@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/base/status.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
 #include "runtime/train/trainer.h"

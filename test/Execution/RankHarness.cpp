@@ -13,7 +13,7 @@
 #include "runtime/plan/plan_writer.h"
 #include "runtime/plan/verify/semantic_verifier.h"
 #include "runtime/plan/view/mesh_view.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/train/checkpoint/checkpoint.h"
 #include "runtime/train/evaluator.h"
 #include "test/Support/test_driver.h"

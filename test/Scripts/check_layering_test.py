@@ -153,23 +153,31 @@ class CheckLayeringTest(unittest.TestCase):
         def include(name):
             return f'#include "{name}"\n'
 
-        # A header, and details that only its source includes.
-        details = {f"kernels/a/part{i}.h": include("kernels/a/whole.h") for i in range(3)}
-        write_tree(self.root, {**details, "kernels/a/whole.h": "", "kernels/a/whole.cc": "".join(map(include, details))})
+        # A header, and a detail that only its source includes.
+        write_tree(self.root, {"kernels/a/part.h": include("kernels/a/whole.h"), "kernels/a/whole.h": ""})
         self.assertEqual(check(self.root).stderr, "")
-        write_tree(self.root, {"kernels/a/part3.h": include("kernels/a/whole.h"),
-                               "kernels/a/part0.cc": include("kernels/a/part3.h")})
+        write_tree(self.root, {"kernels/a/whole.cc": include("kernels/a/part.h")})
         result = check(self.root)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("kernels/a/part0: is in a circle with kernels/a/part1, kernels/a/part2, kernels/a/part3, kernels/a/whole: "
-                      "a circle has at most 4 files; ", result.stderr)
-        (self.root / "kernels/a/part0.cc").unlink()
-        # Folders, but for one in another.
+        self.assertIn("kernels/a/part: is in a circle with kernels/a/whole: files use each other in one direction; ", result.stderr)
+        (self.root / "kernels/a/whole.cc").unlink()
+        # A dialect's class and its operations; two dialects.
+        write_tree(self.root, {"dialects/A/Dialect.h": "", "dialects/A/Dialect.cpp": include("dialects/A/Ops.h"),
+                               "dialects/A/Ops.h": include("dialects/A/Dialect.h")})
+        self.assertEqual(check(self.root).stderr, "")
+        write_tree(self.root, {"dialects/A/Dialect.cpp": include("dialects/B/Ops.h"),
+                               "dialects/B/Ops.h": include("dialects/A/Dialect.h")})
+        self.assertIn("dialects/A/Dialect: is in a circle with dialects/B/Ops: ", check(self.root).stderr)
+        (self.root / "dialects/A/Dialect.cpp").unlink()
+        # Folders, also one in another.
         write_tree(self.root, {"kernels/b/one.h": "", "kernels/b/two.h": include("kernels/a/whole.h"),
-                               "kernels/b/in/three.h": include("kernels/b/one.h"), "kernels/b/four.h": include("kernels/b/in/three.h")})
+                               "kernels/b/in/three.h": include("kernels/b/one.h")})
         self.assertEqual(check(self.root).stderr, "")
         write_tree(self.root, {"kernels/a/user.cc": include("kernels/b/one.h")})
         self.assertIn("kernels/a: is in a circle with kernels/b: folders use each other in one direction", check(self.root).stderr)
+        (self.root / "kernels/a/user.cc").unlink()
+        write_tree(self.root, {"kernels/b/four.h": include("kernels/b/in/three.h")})
+        self.assertIn("kernels/b: is in a circle with kernels/b/in: ", check(self.root).stderr)
 
     def test_page_decides(self):
         write_tree(self.root, {"kernels/cpu/a.cc": '#include "runtime/base/status.h"\n'})

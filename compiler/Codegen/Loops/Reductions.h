@@ -14,18 +14,13 @@
 namespace bowline::codegen {
 
 /// Emits the reductions of a nest. Subclasses implement `reduce`, which chooses loops and threads.
-class Reductions {
+class Reductions : public ReductionEmitter {
 public:
   Reductions(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), values(values) {}
-  virtual ~Reductions() = default;
 
-  /// Computes the reductions under `roots` that belong in the innermost scope. Reductions over the same dimensions
-  /// share a loop unless one depends on another.
-  void prepare(ArrayRef<const Expr *> roots);
-
-  /// Computes the reductions of `group` in the innermost scope. All are over the same dimensions.
-  void emitReductions(ArrayRef<const Expr *> group);
+  void prepare(ArrayRef<const Expr *> roots) override;
+  void emitReductions(ArrayRef<const Expr *> group) override;
 
   /// Returns the initial accumulators of `group`: vectors of `count` elements, or scalars if `count` is 0.
   SmallVector<Value> identities(ArrayRef<const Expr *> group, int64_t count);

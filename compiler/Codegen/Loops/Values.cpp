@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Loops/Values.h"
-#include "compiler/Codegen/Loops/Reductions.h"
 #include "compiler/Codegen/MathExpansion.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -13,7 +13,18 @@
 
 namespace bowline::codegen {
 
-class Reductions;
+/// Emits reductions where the values of their operands are needed.
+class ReductionEmitter {
+public:
+  virtual ~ReductionEmitter() = default;
+
+  /// Computes the reductions under `roots` that belong in the innermost scope. Reductions over the same dimensions
+  /// share a loop unless one depends on another.
+  virtual void prepare(ArrayRef<const Expr *> roots) = 0;
+
+  /// Computes the reductions of `group` in the innermost scope. All are over the same dimensions.
+  virtual void emitReductions(ArrayRef<const Expr *> group) = 0;
+};
 
 /// Values that are stored in a stack buffer and loaded from it.
 class StackValues {
@@ -35,7 +46,7 @@ public:
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
 
   /// Sets the object that computes reductions, which in turn uses these values.
-  void setReductions(Reductions &computed) { reductions = &computed; }
+  void setReductions(ReductionEmitter &computed) { reductions = &computed; }
   void add(StackValues &buffer) { buffers.push_back(&buffer); }
 
   /// Returns the value of `expr`: a vector if it depends on the dimension of the lanes, otherwise a scalar.
@@ -60,7 +71,7 @@ private:
   Scopes &scopes;
   Indices &indices;
   ElementMemory &memory;
-  Reductions *reductions = nullptr;
+  ReductionEmitter *reductions = nullptr;
   SmallVector<StackValues *> buffers;
 };
 

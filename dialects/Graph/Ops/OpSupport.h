@@ -20,10 +20,6 @@ using mlir::Value;
 
 inline RankedTensorType tensorType(mlir::Type type) { return llvm::cast<RankedTensorType>(type); }
 
-/// Parses and prints the purpose of a state: "accumulator", "stash", or the flags of a persistent one, "saved|step".
-mlir::ParseResult parsePurpose(mlir::OpAsmParser &parser, LifetimeAttr &lifetime, StateFlagsAttr &flags);
-void printPurpose(mlir::OpAsmPrinter &printer, StateOp state, LifetimeAttr lifetime, StateFlagsAttr flags);
-
 /// `[0, rank)` without `dims`, in order.
 llvm::SmallVector<int64_t> otherDims(int64_t rank, llvm::ArrayRef<int64_t> dims);
 
@@ -49,14 +45,6 @@ Value sumOver(mlir::ImplicitLocOpBuilder &builder, Value input, llvm::ArrayRef<i
 /// `value` repeated along `newDims` of `type`.
 Value broadcastAlong(mlir::ImplicitLocOpBuilder &builder, Value value, RankedTensorType type,
                      llvm::ArrayRef<int64_t> newDims);
-
-/// `custom<PairedDimensions>`: `batch [0] x [0] contract [2] x [1]`; a part whose lists are empty may be left out.
-mlir::ParseResult parsePairedDimensions(mlir::OpAsmParser &parser, mlir::DenseI64ArrayAttr &lhsBatch,
-                                        mlir::DenseI64ArrayAttr &rhsBatch, mlir::DenseI64ArrayAttr &lhsContract,
-                                        mlir::DenseI64ArrayAttr &rhsContract);
-void printPairedDimensions(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::DenseI64ArrayAttr lhsBatch,
-                           mlir::DenseI64ArrayAttr rhsBatch, mlir::DenseI64ArrayAttr lhsContract,
-                           mlir::DenseI64ArrayAttr rhsContract);
 
 } // namespace bowline::graph
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Graph/AssemblyDirectives.h"
 #include "dialects/Graph/Ops/OpSupport.h"
 
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/embedding/scatter_scratch.h"
+#include "kernels/cpu/scatter_scratch.h"
 #include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "kernels/cuda/emulator/fibers.h"
+#include "kernels/cuda/fibers.h"
 #include "kernels/cuda/kernel_program.h"
 
 namespace bowline::emulator {

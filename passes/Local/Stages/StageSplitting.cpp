@@ -8,6 +8,7 @@
 
 #include "passes/Local/Stages/StageSplitting.h"
 #include "passes/Analysis/TrainingNames.h"
+#include "passes/Stages/Schedules/MakeTimeline.h"
 #include "passes/Strategy/StrategySchedule.h"
 
 using namespace mlir;

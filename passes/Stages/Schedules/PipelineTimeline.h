@@ -11,8 +11,6 @@
 
 #include "passes/Stages/Schedules/Schedule.h"
 
-#include "absl/status/statusor.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -113,22 +111,6 @@ struct PipelineTimeline {
   /// Per stage.
   std::vector<StageSlots> slots;
 };
-
-struct TimelineOptions {
-  /// The maximal number of computations by which a receive is issued ahead of the computation that needs it, so that it
-  /// runs beside them. The order of all transfers may force a later issue. If a stage takes its microbatches in order,
-  /// received values need at most this many additional slots.
-  int prefetchDistance = 1;
-};
-
-/// Makes the timeline of a training step. Computations keep the schedule's order, overlapping actions one after the
-/// other. Sends are issued as early as the order of all transfers allows. The timeline cannot deadlock, whatever the
-/// times of its steps. InvalidArgument for an invalid schedule (Validator.h) or a negative distance.
-absl::StatusOr<PipelineTimeline> makePipelineTimeline(const Schedule &schedule, const TimelineOptions &options = {});
-
-/// The forward pass of one microbatch through all stages, for evaluation. Nothing is stashed. Its channels are those
-/// for activations of every training timeline with this placement. InvalidArgument for a negative distance.
-absl::StatusOr<PipelineTimeline> makeForwardTimeline(const Placement &placement, const TimelineOptions &options = {});
 
 } // namespace bowline
 

@@ -11,6 +11,8 @@
 
 #include "passes/Stages/Schedules/PipelineTimeline.h"
 
+#include "absl/status/statusor.h"
+
 namespace bowline {
 
 struct TimelineTimes {

@@ -11,7 +11,7 @@
 #include "runtime/drivers/cuda/card/cuda_card.h"
 #include "runtime/drivers/cuda/card/cuda_event.h"
 #include "runtime/drivers/cuda/card/cuda_memory.h"
-#include "runtime/drivers/cuda/card/cuda_recording.h"
+#include "runtime/drivers/cuda/card/cuda_capture.h"
 #include "runtime/drivers/cuda/card/cuda_stream.h"
 #include "runtime/drivers/cuda/cuda_executable.h"
 #include "runtime/drivers/cuda/cuda_kernels.h"
@@ -122,7 +122,7 @@ class CudaDevice : public hal::Device {
   bool CanRecord() const override { return !blocking_ && graphs_.value_or(!communicators_.by_nccl()); }
   absl::StatusOr<std::unique_ptr<hal::Recording>> Record(absl::Span<hal::Stream* const> streams,
                                                          absl::FunctionRef<absl::Status()> issue) override {
-    return CudaRecording::Create(card_, streams, issue);
+    return CaptureRecording(card_, streams, issue);
   }
 
  private:

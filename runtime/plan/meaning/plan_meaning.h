@@ -30,23 +30,10 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/plan/meaning/digest.h"
+#include "runtime/plan/meaning/value_meaning.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace bowline {
-
-struct ValueMeaning {
-  std::string what;  // "output 'loss'", "state 'model.norm.weight'"
-  Digest digest;
-};
-
-// The digests of an entry's effects on the ranks of one role, in this order. First the interface, on which callers and
-// proofs rely (target, attachments, seed, mesh, ports, states, in-place pairs of kernels). Then each output, sorted by
-// name. Then each state that the entry changes, sorted by flags and key. Last each other buffer that the entry changes
-// although it must not change.
-struct RoleMeaning {
-  std::vector<ValueMeaning> values;
-};
 
 struct EntryMeaning {
   std::string entry;
@@ -60,7 +47,6 @@ struct PlanMeaning {
 // Computes the meaning of a plan that passes all checks of VerifyPlan but those of certificates. Takes time linear in
 // the expanded commands. kInvalidArgument if a role waits for another for ever. kResourceExhausted if it takes more
 // than kMostMeaningSteps steps: one for each operand, and one for each piece of an operand.
-inline constexpr uint64_t kMostMeaningSteps = uint64_t{1} << 26;
 absl::StatusOr<PlanMeaning> ComputeMeaning(const fbs::Plan& plan);
 
 }  // namespace bowline

@@ -12,6 +12,7 @@
 #include "runtime/plan/view/matching.h"
 #include "runtime/plan/view/mesh_view.h"
 #include "runtime/plan/view/preparation.h"
+#include "runtime/plan/view/operand_uses.h"
 
 namespace bowline {
 namespace {

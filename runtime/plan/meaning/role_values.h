@@ -10,9 +10,9 @@
 
 #include "absl/types/span.h"
 #include "runtime/plan/meaning/kernel_digests.h"
-#include "runtime/plan/meaning/plan_meaning.h"
 #include "runtime/plan/meaning/value_exchange.h"
 #include "runtime/plan/meaning/value_map.h"
+#include "runtime/plan/meaning/value_meaning.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/view/plan_view.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/plan/attachments.h"
+#include "runtime/plan/view/attachments.h"
 #include "runtime/plan/verify/verifier_parts.h"
 #include "runtime/plan/view/mesh_view.h"
 

@@ -5,6 +5,7 @@
 #include "runtime/plan/verify/semantic_verifier.h"
 #include "runtime/plan/verify/verifier_parts.h"
 #include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/operand_uses.h"
 
 namespace bowline::verifier {
 namespace {

@@ -157,17 +157,6 @@ inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 
 // Returns whether the plan has all code that its kernels need; false if it was not generated.
 bool HasCode(const fbs::Plan& plan);
 
-// An operand of a command: the number of bytes that the command accesses there, and how it accesses them.
-struct OperandUse {
-  const fbs::Operand* operand = nullptr;
-  uint64_t bytes = 0;
-  fbs::Access access = fbs::Access::Read;
-};
-
-// Appends the operands of a collective, send or receive to `uses`, in order, and for each piece of a collective its
-// source before its destination. Appends nothing for any other command.
-void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
-
 // The event that a Signal or Wait uses in a call at `slot`.
 template <typename SignalOrWait>
 uint32_t EventOf(const SignalOrWait& command, uint32_t slot) {

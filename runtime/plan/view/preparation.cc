@@ -1,6 +1,7 @@
 #include "runtime/plan/view/preparation.h"
 
 #include "runtime/plan/view/mesh_view.h"
+#include "runtime/plan/view/operand_uses.h"
 
 namespace bowline {
 namespace {

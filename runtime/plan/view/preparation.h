@@ -6,6 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/view/operand_uses.h"
 #include "runtime/plan/view/plan_view.h"
 
 namespace bowline {

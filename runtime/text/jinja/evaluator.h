@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/text/chat_template.h"
+#include "runtime/text/jinja/limits.h"
 #include "runtime/text/jinja/parser.h"
 #include "runtime/text/jinja/value.h"
 
@@ -33,7 +33,7 @@ struct Arguments {
 
 class Evaluator {
  public:
-  Evaluator(const ChatTemplateLimits& limits, const ChatTemplate::Clock& clock) : limits_(limits), clock_(clock) {}
+  Evaluator(const ChatTemplateLimits& limits, const ChatTemplateClock& clock) : limits_(limits), clock_(clock) {}
   absl::StatusOr<std::string> Run(const Node& root, const nlohmann::ordered_json& variables);
 
  private:
@@ -99,7 +99,7 @@ class Evaluator {
   bool Test(const std::string& name, const Value& value, const Arguments& arguments);
 
   const ChatTemplateLimits& limits_;
-  const ChatTemplate::Clock& clock_;
+  const ChatTemplateClock& clock_;
   absl::Status status_;
   int line_ = 1, depth_ = 0, macros_ = 0, filters_ = 0;
   int made_macros_ = 0;

@@ -20,6 +20,7 @@
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/train/tensors/non_finite.h"
+#include "runtime/train/tensors/open_tensors.h"
 #include "runtime/train/tensors/stored_part.h"
 #include "runtime/train/tensors/stored_tensors.h"
 

@@ -14,7 +14,7 @@
 #include "runtime/base/available_memory.h"
 #include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/train/checkpoint/parallel_save.h"
 
 namespace bowline {

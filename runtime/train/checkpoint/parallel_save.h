@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "runtime/base/page_memory.h"
 #include "runtime/base/status.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/train/checkpoint/save_checkpoint.h"
 #include "runtime/train/tensors/checkpoint_files.h"
 #include "runtime/train/tensors/stored_part.h"

@@ -12,6 +12,7 @@
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors_writer.h"
 #include "runtime/train/tensors/file_metadata.h"
+#include "runtime/train/tensors/open_tensors.h"
 #include "runtime/train/tensors/shard_index.h"
 #include "runtime/train/tensors/stored_tensors.h"
 

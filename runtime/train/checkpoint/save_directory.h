@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/file_descriptor.h"
 #include "runtime/base/status.h"
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 
 namespace bowline {
 

@@ -12,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/train/tensors/checkpoint_files.h"
 #include "runtime/train/tensors/sharding.h"
 #include "runtime/train/tensors/tensor_memory.h"
 #include "types/element_type.h"
@@ -61,12 +60,6 @@ class StoredTensors {
   const std::string path_;
   std::vector<Tensor> tensors_;
 };
-
-// Opens the tensors of one role, parameters or optimizer state, of a checkpoint directory.
-absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::string& checkpoint, CheckpointRole role);
-
-// Opens the weights of a Hugging Face directory, a checkpoint directory, or a GGUF file (*.gguf).
-absl::StatusOr<std::unique_ptr<StoredTensors>> OpenWeightTensors(const std::string& directory);
 
 // Visits the elements that `rank` holds in memory, piece by piece. `local` is the index of the piece's first element in
 // the rank's memory.

@@ -1,4 +1,5 @@
 #include "runtime/base/foreign_file.h"
+#include "runtime/base/text_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,6 +35,8 @@ const std::pair<std::string, const char*> kFiles[] = {
     {"\x28\xb5\x2f\xfd and more", "a zstd archive"},
     {"BZh91AY&SY", "a bzip2 archive"},
     {"\x80\x02\x8a\x0al\xfc\x9c and more", "a Python pickle"},
+    {"\x80\x02\x8a\x0al\xfc\x9c\x46 and more", "an older version of torch.save"},
+    {"SQLite format 3\x01 and more", "an SQLite database"},
     {"\x89HDF\r\n\x1a\n and more", "an HDF5 file"},
     {"PAR1 and more bytes", "a Parquet file"},
     {"\x93NUMPY\x01 and more", "a NumPy file"},

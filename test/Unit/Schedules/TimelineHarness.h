@@ -9,7 +9,7 @@
 #ifndef BOWLINE_TEST_UNIT_SCHEDULES_TIMELINEHARNESS_H
 #define BOWLINE_TEST_UNIT_SCHEDULES_TIMELINEHARNESS_H
 
-#include "passes/Stages/Schedules/PipelineTimeline.h"
+#include "passes/Stages/Schedules/MakeTimeline.h"
 #include "test/Unit/Schedules/ScheduleHarness.h"
 #include "test/Unit/Schedules/TimelineModel.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 #include "test/Unit/Runtime/comm_fixture.h"
 
 namespace bowline::testing {

@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_TRAIN_AGREEMENT_H_
-#define BOWLINE_RUNTIME_TRAIN_AGREEMENT_H_
+#ifndef BOWLINE_RUNTIME_COMM_AGREEMENT_H_
+#define BOWLINE_RUNTIME_COMM_AGREEMENT_H_
 
 #include <chrono>
 #include <cstdint>
@@ -89,4 +89,4 @@ class Agreement {
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_TRAIN_AGREEMENT_H_
+#endif  // BOWLINE_RUNTIME_COMM_AGREEMENT_H_

@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
-#define BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
+#ifndef BOWLINE_RUNTIME_PLAN_VIEW_ATTACHMENTS_H_
+#define BOWLINE_RUNTIME_PLAN_VIEW_ATTACHMENTS_H_
 
 // The JSON texts that plans of models carry (Plan.attachments). VerifyPlan checks that they have the forms below. Plans
 // may carry other texts, of which VerifyPlan checks only the names.
@@ -35,4 +35,4 @@ absl::StatusOr<nlohmann::json> ParseAttachment(absl::string_view name, absl::str
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_
+#endif  // BOWLINE_RUNTIME_PLAN_VIEW_ATTACHMENTS_H_

@@ -1,5 +1,5 @@
-#ifndef BOWLINE_KERNELS_CPU_EMBEDDING_SCATTER_SCRATCH_H_
-#define BOWLINE_KERNELS_CPU_EMBEDDING_SCATTER_SCRATCH_H_
+#ifndef BOWLINE_KERNELS_CPU_SCATTER_SCRATCH_H_
+#define BOWLINE_KERNELS_CPU_SCATTER_SCRATCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,4 +16,4 @@ inline size_t ScatterScratchBytes(const EmbeddingShape& shape) {
 
 }  // namespace bowline::kernels
 
-#endif  // BOWLINE_KERNELS_CPU_EMBEDDING_SCATTER_SCRATCH_H_
+#endif  // BOWLINE_KERNELS_CPU_SCATTER_SCRATCH_H_

@@ -1,6 +1,5 @@
-#include "kernels/cpu/matmul/gemm_tiles.h"
-
 #include "kernels/cpu/matmul/gemm_scratch.h"
+#include "kernels/cpu/matmul/gemm_tiles.h"
 
 namespace bowline::kernels {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef BOWLINE_KERNELS_CUDA_EMULATOR_FIBERS_H_
-#define BOWLINE_KERNELS_CUDA_EMULATOR_FIBERS_H_
+#ifndef BOWLINE_KERNELS_CUDA_FIBERS_H_
+#define BOWLINE_KERNELS_CUDA_FIBERS_H_
 
 // The part of the emulator (emulator.h) that a device function sees: its place in the grid, shared memory, barriers,
 // and exchanges between the lanes of a warp. A thread of a block is a fiber, which runs until it waits for others.
@@ -115,4 +115,4 @@ bool RegisterFunction(const char* name, uint32_t most_threads, void (*function)(
 
 }  // namespace bowline::emulator
 
-#endif  // BOWLINE_KERNELS_CUDA_EMULATOR_FIBERS_H_
+#endif  // BOWLINE_KERNELS_CUDA_FIBERS_H_

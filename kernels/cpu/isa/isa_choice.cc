@@ -1,10 +1,8 @@
-#include "kernels/cpu/isa/isa.h"
+#include "kernels/cpu/isa/isa_choice.h"
 
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
-
-#include "kernels/cpu/isa/isa_choice.h"
 
 namespace bowline::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/train/agreement.h"
+#include "runtime/comm/agreement.h"
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-#include "runtime/plan/attachments.h"
+#include "runtime/plan/view/attachments.h"
 
 #include <string>
 
