@@ -150,7 +150,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                      [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
   }
   void HasRead(error_code error);
-  // Bytes of the next request stay where they are; the end of the connection is seen.
+  // Sees the end of the connection while a reply is under way. Keeps bytes of the next request, up to the size of one.
   void Watch();
   void Send(std::string text);
   void WriteNext();
@@ -315,12 +315,18 @@ void Connection::HasRead(error_code error) {
 void Connection::Watch() {
   stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(), number = number_](error_code error) {
     if (error || self->closed_ || number != self->number_ || !self->replying_) return;
-    char byte;
-    error_code peeked;
-    self->stream_.socket().non_blocking(true, peeked);
-    const size_t bytes = self->stream_.socket().receive(asio::buffer(&byte, 1), tcp::socket::message_peek, peeked);
-    if (peeked == asio::error::would_block) return self->Watch();
-    if (peeked || bytes == 0) self->Close();
+    const size_t most = self->limits_.header_bytes + self->limits_.body_bytes;
+    if (self->buffer_.size() >= most) return self->Close();
+    constexpr size_t kBytes = size_t{16} << 10;
+    error_code received;
+    self->stream_.socket().non_blocking(true, received);
+    const size_t bytes = self->stream_.socket().receive(
+        self->buffer_.prepare(std::min(kBytes, most - self->buffer_.size())), 0, received);
+    if (received != asio::error::would_block) {
+      if (received || bytes == 0) return self->Close();
+      self->buffer_.commit(bytes);
+    }
+    self->Watch();
   });
 }
 

@@ -79,7 +79,8 @@ std::optional<ApiError> RequestObject::ReadWhole(const char* name, int64_t least
   const Value* value = Find(name);
   if (value == nullptr) return std::nullopt;
   const Value whole = AsWhole(*value);
-  const bool huge = whole.is_number_unsigned() && whole.get<uint64_t>() > static_cast<uint64_t>(most);
+  const bool huge = whole.is_number_unsigned() ? whole.get<uint64_t>() > static_cast<uint64_t>(most)
+                                               : whole.is_number_integer() && whole.get<int64_t>() > most;
   if (!whole.is_number_integer() || huge || whole.get<int64_t>() < least) {
     const std::string field = prefix_ + name;
     return WrongField(field, absl::StrCat("'", field, "' is no whole number from ", least, " to ", most, more),

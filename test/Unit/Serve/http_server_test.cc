@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "test/Unit/Serve/http_client.h"
 
@@ -152,6 +153,8 @@ TEST(HttpServerTest, AClientThatLeavesIsSeen) {
     });
     HttpClient client(serving.port());
     client.SendGet("/");
+    // The begin of a next request hides nothing.
+    client.Send("G");
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] { return kept != nullptr; });
     lock.unlock();
@@ -163,6 +166,40 @@ TEST(HttpServerTest, AClientThatLeavesIsSeen) {
     kept = nullptr;
   }
   EXPECT_EQ(gone, 2);
+}
+
+TEST(HttpServerTest, RequestsThatComeDuringAReplyWaitForIt) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<HttpExchange> first;
+  HttpLimits limits;
+  limits.body_bytes = 10;
+  Serving serving(
+      [&](const std::shared_ptr<HttpExchange>& exchange) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (exchange->request().path != "/first") return exchange->Reply(200, "text/plain", exchange->request().body);
+        first = exchange;
+        changed.notify_all();
+      },
+      limits);
+  HttpClient client(serving.port());
+  client.SendGet("/first");
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return first != nullptr; });
+  lock.unlock();
+  client.Send("POST /second HTTP/1.1\r\nContent-Length: 4\r\n\r\nnext");
+  client.SendGet("/third", "Connection: close\r\n");
+  lock.lock();
+  std::exchange(first, nullptr)->Reply(200, "text/plain", "one");
+  lock.unlock();
+  EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("one"), HasSubstr("next")));
+
+  // More than a request has.
+  HttpClient flood(serving.port());
+  flood.SendGet("/first");
+  flood.SendUntilClosed();
+  lock.lock();
+  first = nullptr;
 }
 
 TEST(HttpServerTest, AHandlerThatDropsARequestClosesTheConnection) {
