@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/text/utf8.h"
 
 namespace bowline {
@@ -41,10 +42,11 @@ void AddedTokens::Add(std::string content, AddedToken token) {
   tokens_.push_back(std::move(token));
 }
 
-std::pair<const AddedToken*, size_t> AddedTokens::Match(absl::string_view text) const {
+std::pair<const AddedToken*, size_t> AddedTokens::Match(absl::string_view text, size_t* steps) const {
   std::pair<const AddedToken*, size_t> longest = {nullptr, 0};
   uint32_t node = 0;
   for (size_t i = 0; i < text.size(); ++i) {
+    ++*steps;
     const auto edge = edges_.find(uint64_t{node} << 8 | static_cast<uint8_t>(text[i]));
     if (edge == edges_.end()) break;
     node = edge->second;
@@ -56,13 +58,21 @@ std::pair<const AddedToken*, size_t> AddedTokens::Match(absl::string_view text) 
 absl::Status AddedTokens::Split(absl::string_view text, bool special,
                                 absl::FunctionRef<absl::Status(int32_t id, absl::string_view part)> found) const {
   size_t done = 0;  // all before it was handed over
+  constexpr size_t kFewBytes = 4096;
+  const size_t most_steps = kStepsPerByte * std::max(text.size(), kFewBytes);
+  size_t steps = 0;
   for (size_t at = 0; at < text.size();) {
     // Most bytes begin no token.
     if (!first_bytes_[static_cast<uint8_t>(text[at])]) {
       ++at;
       continue;
     }
-    const auto [token, size] = Match(text.substr(at));
+    const auto [token, size] = Match(text.substr(at), &steps);
+    if (steps > most_steps) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the search for added tokens of the tokenizer takes more than ", most_steps, " steps in a text of ",
+                       text.size(), " bytes, which has long beginnings of them nearly everywhere"));
+    }
     if (token == nullptr) {
       ++at;
       continue;

@@ -23,13 +23,16 @@ class AddedTokens {
   bool empty() const { return tokens_.empty(); }
 
   // Calls `found` with consecutive parts that make up `text`: with -1 for text without tokens, with a token's id for
-  // its text. If `special` is false, special tokens count as text.
+  // its text. If `special` is false, special tokens count as text. kInvalidArgument if the text has long beginnings of
+  // tokens nearly everywhere, so that the search would take more than kStepsPerByte steps for each of its bytes.
+  static constexpr size_t kStepsPerByte = 64;
   absl::Status Split(absl::string_view text, bool special,
                      absl::FunctionRef<absl::Status(int32_t id, absl::string_view part)> found) const;
 
  private:
-  // The longest token that `text` begins with, and its size in bytes; null if there is none.
-  std::pair<const AddedToken*, size_t> Match(absl::string_view text) const;
+  // The longest token that `text` begins with, and its size in bytes; null if there is none. Adds the bytes that it
+  // looked at to `steps`.
+  std::pair<const AddedToken*, size_t> Match(absl::string_view text, size_t* steps) const;
 
   std::vector<AddedToken> tokens_;
   // A trie: from a node and a byte to a node. Node 0 is the root.

@@ -3,6 +3,8 @@
 
 #include <pcre2.h>
 
+#include <chrono>
+
 #include "runtime/text/utf8.h"
 
 namespace bowline {
@@ -61,13 +63,18 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& source) {
 }
 
 absl::Status Expression::ForEachMatch(absl::string_view text,
-                                      absl::FunctionRef<absl::Status(size_t begin, size_t end)> match) const {
+                                      absl::FunctionRef<absl::Status(size_t begin, size_t end)> match,
+                                      const MatchPatience& patience) const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until = Clock::now() + patience.at_least + patience.per_byte * static_cast<int64_t>(text.size());
   const std::unique_ptr<pcre2_match_data, ContextDeleter> data(pcre2_match_data_create(1, nullptr));
   const std::unique_ptr<pcre2_match_context, ContextDeleter> context(pcre2_match_context_create(nullptr));
   if (data == nullptr || context == nullptr) return absl::ResourceExhaustedError("no memory for an expression");
   pcre2_set_match_limit(context.get(), kMatchLimit);
   pcre2_set_heap_limit(context.get(), kHeapLimitKib);
   const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+  constexpr size_t kMatchesPerLook = 16;
+  size_t matches = 0;
   for (size_t at = 0; at < text.size();) {
     int result = pcre2_match(code_.get(), subject, text.size(), at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
     // The stack of compiled code is small; the interpreter has the heap.
@@ -86,6 +93,10 @@ absl::Status Expression::ForEachMatch(absl::string_view text,
     }
     BOWLINE_RETURN_IF_ERROR(match(bounds[0], bounds[1]));
     at = bounds[1];
+    if (++matches % kMatchesPerLook == 0 && Clock::now() > until) {
+      return absl::InvalidArgumentError(absl::StrCat("the expression '", source_, "' of the tokenizer takes too long: it is at byte ",
+                                                     at, " of a text of ", text.size()));
+    }
   }
   return absl::OkStatus();
 }

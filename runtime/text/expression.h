@@ -3,6 +3,7 @@
 
 // Expressions that split text, written for Oniguruma and executed by PCRE2.
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -18,14 +19,20 @@ namespace bowline {
 // Translates an expression for PCRE2. Refuses syntax with another meaning there, and syntax that no tokenizer needs.
 absl::StatusOr<std::string> TranslateExpression(absl::string_view expression);
 
+// The time that the matches of a text may take: many times that of published expressions, but not that of an expression
+// that looks at the rest of the text for each character.
+struct MatchPatience {
+  std::chrono::nanoseconds at_least = std::chrono::seconds(5), per_byte = std::chrono::microseconds(5);
+};
+
 class Expression {
  public:
   static absl::StatusOr<Expression> Compile(const std::string& expression);
 
   // Calls `match` with the bounds of each match in `text`, which is UTF-8, from left to right. An expression that takes
-  // too many steps is kInvalidArgument.
-  absl::Status ForEachMatch(absl::string_view text,
-                            absl::FunctionRef<absl::Status(size_t begin, size_t end)> match) const;
+  // too many steps for a match, or too much time for a text, is kInvalidArgument.
+  absl::Status ForEachMatch(absl::string_view text, absl::FunctionRef<absl::Status(size_t begin, size_t end)> match,
+                            const MatchPatience& patience = {}) const;
 
  private:
   struct Deleter {

@@ -176,6 +176,29 @@ TEST(ExpressionTest, CatastrophicExpressionsEndInAMessage) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("fails at byte 0"));
 }
 
+TEST(ExpressionTest, AnExpressionThatLooksAtTheRestOfATextForEachCharacterEnds) {
+  const auto expression = Expression::Compile("a(?=.*z)|a");
+  ASSERT_TRUE(expression.ok());
+  const auto match = [&](size_t bytes, const MatchPatience& patience) {
+    return expression->ForEachMatch(
+        std::string(bytes, 'a'), [](size_t, size_t) { return absl::OkStatus(); }, patience);
+  };
+  const MatchPatience none = {std::chrono::nanoseconds(0), std::chrono::nanoseconds(0)};
+  EXPECT_TRUE(match(4000, {}).ok());
+  EXPECT_TRUE(match(15, none).ok());
+  EXPECT_THAT(std::string(match(4000, none).message()), HasSubstr("takes too long: it is at byte 16 of a text of 4000"));
+}
+
+TEST(TokenizerJsonTest, AddedTokensThatATextNearlyHasEverywhereAreRefused) {
+  json file = SmallFile();
+  file["added_tokens"].push_back({{"id", 7}, {"content", std::string(1000, 'a') + "b"}, {"special", true}});
+  const auto tokenizer = Make(file);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_TRUE((*tokenizer)->Encode(std::string(400, 'a')).ok());
+  EXPECT_THAT(std::string((*tokenizer)->Encode(std::string(100'000, 'a')).status().message()),
+              HasSubstr("long beginnings of them nearly everywhere"));
+}
+
 TEST(TokenizerPartsTest, RefusesByName) {
   TokenizerParts parts;
   parts.model = "bert";
