@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/foreign_file.h"
 #include "runtime/base/npy.h"
 #include "runtime/train/data/dataset_formats.h"
 
@@ -61,6 +62,10 @@ absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, Elemen
   const absl::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   for (const KnownFile& known : kKnownFiles) {
     if (absl::StartsWith(text, known.magic)) return invalid(absl::StrCat("is ", known.what));
+  }
+  // Two bytes, which are one token, would be some format's by chance.
+  if (const absl::string_view format = ForeignFormatOf(file, /*least_magic=*/3); !format.empty()) {
+    return invalid(format);
   }
   if (LooksLikeText(file)) return invalid("is text; make tokens of it with bowline-data tokenize");
   if (file.size() % SizeOf(type) != 0) {

@@ -161,11 +161,17 @@ TEST(DatasetTest, RawTokensAreNamedByAPrefixAndNothingElseIsTakenForThem) {
        std::vector<std::pair<std::string, std::string>>{{LlmcFile({1}), "leave out 'u16:'"},
                                                         {std::string(400, 'a'), "is text"},
                                                         {"\x1f\x8b----", "gzip"},
+                                                        {"\x89HDF\r\n\x1a\n----", "an HDF5 file"},
+                                                        {std::string("\5\0\0\0\0\0\0\0{\"a\":\0", 14), "a safetensors"},
+                                                        {"SQLite format 3----", "an SQLite database"},
                                                         {"12345", "no multiple of 2"},
                                                         {"", "is empty"}}) {
     WriteWholeFile(directory / "e", content);
     EXPECT_THAT(std::string(OpenTokenDataset("u16:" + (directory / "e")).status().message()), HasSubstr(says));
   }
+  // A token that two bytes of another format could be.
+  WriteWholeFile(directory / "d", BytesOf<uint16_t>({0x0280, 5, 65535}));
+  EXPECT_TRUE(OpenTokenDataset("u16:" + (directory / "d")).ok());
 }
 
 TEST(DatasetTest, ChecksFindTheFirstTokenOutside) {
