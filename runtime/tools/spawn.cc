@@ -32,6 +32,8 @@ namespace {
 constexpr char kListenerVariable[] = "BOWLINE_SPAWNED_LISTENER", kReportsVariable[] = "BOWLINE_SPAWNED_REPORTS";
 // The time that ranks have to hear that their run is broken and to say so; longer than the hub's answers take.
 constexpr auto kGrace = std::chrono::seconds(12);
+// The same before all ranks have met, after one exited: perhaps because another one failed, which is about to say why.
+constexpr auto kStartGrace = std::chrono::milliseconds(500);
 // The time that a stopped rank has to go on before all have met: whoever stops and continues a whole job does not do it
 // to all of its processes at one moment.
 constexpr auto kStopPatience = std::chrono::seconds(1);
@@ -107,7 +109,8 @@ class Spawner {
   void Reap();
   void NoteStop(int rank, int signal);
   void NoteEnd(int rank, int status);
-  void Fail(int exit_code, const std::string& how);
+  // `exited`: a rank ended by itself, perhaps because of another one.
+  void Fail(int exit_code, const std::string& how, bool exited = false);
   void CheckStopped();
   void CheckLone();
   void CheckGrace();
@@ -385,16 +388,15 @@ void Spawner::NoteEnd(int rank, int status) {
   } else if (!killed_ && (WIFSIGNALED(status) || !met_)) {
     output_.Say(absl::StrCat(output_.HasError(rank) ? "note: " : "error: ", how));
   }
-  Fail(code == 0 ? 3 : code, how);
+  Fail(code == 0 ? 3 : code, how, WIFEXITED(status));
 }
 
 // The first failure counts.
-void Spawner::Fail(int exit_code, const std::string& how) {
+void Spawner::Fail(int exit_code, const std::string& how, bool exited) {
   if (kill_at_ != Clock::time_point::max()) return;
   end_.exit_code = exit_code;
   end_.failure = how;
-  // Before they meet, the others have nothing to say about it.
-  kill_at_ = met_ ? Clock::now() + kGrace : Clock::now();
+  kill_at_ = Clock::now() + (met_ ? kGrace : exited ? kStartGrace : Clock::duration::zero());
 }
 
 void Spawner::CheckStopped() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/mapping_faults.h"
@@ -65,16 +66,20 @@ std::string DescribeFlagOfOther(const std::string& tool, const CLI::App& app) {
   return "";
 }
 
-// A shell variable that is not set gives "", which is not the same as no flag.
-std::string DescribeEmptyValue(const CLI::App& app) {
+// A shell variable that is not set gives "" within quotes; without them, the next flag is taken for the value.
+std::string DescribeLostValue(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
-      if (!value.empty() || option->get_items_expected_max() == 0) continue;
-      return absl::StrCat(option->get_name(), " has an empty value; give one, or leave it out");
+      if (option->get_items_expected_max() == 0) continue;
+      const bool is_flag = value.size() > 2 && absl::StartsWith(value, "--") &&
+                           app.get_option_no_throw(value.substr(0, value.find('='))) != nullptr;
+      if (!value.empty() && !is_flag) continue;
+      return absl::StrCat(option->get_name(), is_flag ? " has the flag '" : " has an empty value", value,
+                          is_flag ? "' as its value" : "", "; give one, or leave it out");
     }
   }
   for (const CLI::App* command : app.get_subcommands()) {
-    if (std::string empty = DescribeEmptyValue(*command); !empty.empty()) return empty;
+    if (std::string lost = DescribeLostValue(*command); !lost.empty()) return lost;
   }
   return "";
 }
@@ -89,10 +94,10 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
   }
   try {
     app.parse(argc, argv);
-    const std::string empty = DescribeEmptyValue(app);
-    if (empty.empty()) return true;
+    const std::string lost = DescribeLostValue(app);
+    if (lost.empty()) return true;
     absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n",
-                  std::filesystem::path(argv[0]).filename().string(), empty);
+                  std::filesystem::path(argv[0]).filename().string(), lost);
     *exit_code = 1;
     return false;
   } catch (const CLI::ParseError& error) {
@@ -103,7 +108,8 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     }
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
-    std::string unknown = DescribeFlagOfOther(tool, app);
+    std::string unknown = DescribeLostValue(app);
+    if (unknown.empty()) unknown = DescribeFlagOfOther(tool, app);
     if (unknown.empty()) unknown = DescribeUnknownWord(app);
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     absl::FPrintF(stderr, "%s: error: %s%s\nRun with --help for more information.\n", tool,

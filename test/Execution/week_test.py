@@ -99,6 +99,14 @@ class Week(WeekTest):
                                flag, "")
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{flag} has an empty value; give one, or leave it out", done.stderr.decode())
+            # Without quotes around the variable, the next flag takes the place of the value.
+            for following in (["--quiet"], ["--seed", 3], ["--seed=3"]):
+                done = tools.start("bowline-run", self.plan(), *([] if flag == "--data" else ["--data", self.data]), "--steps", 1,
+                                   flag, *following)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"{flag} has the flag '{following[0]}' as its value; give one, or leave it out",
+                              done.stderr.decode())
+                self.assertFalse(pathlib.Path(following[0]).exists())
 
     def small_disk(self, size="40k"):
         """A folder on a small disk; the file `fill` takes part of it."""
