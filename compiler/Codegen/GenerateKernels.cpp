@@ -135,16 +135,15 @@ private:
   static LogicalResult verifyBody(plan::KernelOp kernel, func::FuncOp function) {
     for (NamedAttribute attribute : function->getDiscardableAttrs())
       return function.emitOpError("has '")
-             << attribute.getName().getValue()
-             << "', but what there is to say about a kernel besides its body, plan.kernel @" << kernel.getSymName()
-             << " says; leave the attribute out";
+             << attribute.getName().getValue() << "', but only plan.kernel @" << kernel.getSymName()
+             << " has attributes of the kernel; remove the attribute from its body";
     SmallVector<Type> inputs, results;
     for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
       plan::ArgumentAttr argument = kernel.getArgument(index);
       (argument.getAccess() == plan::Access::Read ? inputs : results).push_back(argument.getType());
       if (argument.getAccess() == plan::Access::Read && !results.empty())
-        return kernel.emitOpError("reads argument ") << index << " behind one that it writes; generated code has what "
-                                                     << "it reads first";
+        return kernel.emitOpError("reads argument ") << index << " behind one that it writes; list the arguments "
+                                                     << "that generated code reads before those that it writes";
     }
     auto type = FunctionType::get(kernel.getContext(), inputs, results);
     if (function.getFunctionType() != type)

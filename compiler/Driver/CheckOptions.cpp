@@ -63,8 +63,9 @@ absl::Status bowline::checkOptions(const CompileOptions &options, bool isIr) {
   if (options.mapsWeights && trains(options.mode) && options.from < Phase::Fuse) // then the program says it
     return invalid("--map-weights is for plans that only read weights; add --mode generate or serve, or leave it out");
   if (options.weightsType != "as-stored" && options.weightsType != options.dtype)
-    return invalid("--weights-dtype ", options.weightsType, " is not what is computed in; add --dtype ",
-                   options.weightsType, ", or use as-stored");
+    return invalid("--weights-dtype ", options.weightsType,
+                   " differs from the type that the plan computes in; add --dtype ", options.weightsType,
+                   ", or use as-stored");
   if (options.threads < 0 || options.threads > kMostThreads)
     return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)

@@ -107,7 +107,7 @@ private:
     if (bytes > wide)
       say("--dtype bf16",
           absl::StrCat("takes ", formatBytes(bytes - wide), " more than f32, which needs ", formatBytes(wide)),
-          "rounded copies of weights are more than what activations save; it pays by its speed alone");
+          "rounded copies of weights take more memory than narrower activations save; it pays by its speed alone");
   }
 
   void adviseOnPlan() {

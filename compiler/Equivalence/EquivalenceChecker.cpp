@@ -75,10 +75,10 @@ static void describeInputs(ModuleOp module, const RunnableProgram &program) {
           inputs += " is from 0 to " + std::to_string(input.data.limit.value_or(2) - 1);
       }
   emitError(module.getLoc())
-      << "it was run, for comparing it before and after each step, on inputs and parameters that were drawn at random"
+      << "to compare the program before and after each step, it was run on inputs and parameters drawn at random"
       << (inputs.empty() ? "" : ": ") << inputs
-      << "; if it cannot take these, give its inputs a lower 'graph.limit', or leave out --verify-each=equiv (what "
-         "becomes row numbers or offsets is drawn as they have to be where the program does not compute with it)";
+      << "; if the program cannot take these, give its inputs a lower 'graph.limit', or leave out --verify-each=equiv "
+         "(an input gets valid row numbers or offsets only if the program uses it as such without computing with it)";
 }
 
 /// An operation that has no meaning in an arithmetic that cannot convert numbers to whole ones; null: there is none.

@@ -61,7 +61,9 @@ public:
   explicit VerifyPhasePass(Phase phase) : phase(phase) {}
 
   StringRef getArgument() const override { return "verify-phase"; }
-  StringRef getDescription() const override { return "Check what must be gone after a phase, and say that it ended"; }
+  StringRef getDescription() const override {
+    return "Refuse operations that a phase must remove, and record that the phase ended";
+  }
 
   void runOnOperation() override {
     if (failed(verifyPhase(getOperation(), phase)))

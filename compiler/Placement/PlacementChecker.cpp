@@ -376,7 +376,7 @@ LogicalResult PlacementChecker::visitWrite(Run &run, graph::WriteOp write) {
     bool isRight = areEqual(placement, *layout, *rules);
     bool isClean = hasZerosBehind(type, placement, *rules);
     isPlaced |= isRight && isClean;
-    found = isRight ? "what lies behind its end may be other than 0" : placement.str();
+    found = isRight ? "padded with elements that may differ from 0" : placement.str();
   }
   if (!isPlaced) {
     std::string needs = "'" + name.str() + "' is to be: " + layout->str();
@@ -436,7 +436,7 @@ PlacementChecker::Step PlacementChecker::visitSumOfStages(Run &run, dist::AllRed
     return Step::Waits;
   ++run.sums;
   ValuePlacements summands;
-  Problem problem = {op, "what stages add up is no sum of the whole program"};
+  Problem problem = {op, "the values that stages add up are no sum of the whole program"};
   // A rank with several stages adds up the values of these stages.
   for (SmallVector<Value> pending(values); !pending.empty();) {
     Value value = pending.pop_back_val();

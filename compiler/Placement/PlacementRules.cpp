@@ -126,7 +126,8 @@ private:
         left = rule.factors[factors[++at]].size;
       bool isAlone = factors.size() == 1; // and may be padded
       if (factors.empty() || (!isAlone && left % count != 0))
-        return "is divided over " + axis.getValue().str() + ", within what the operation needs whole";
+        return "is divided over " + axis.getValue().str() +
+               ", within a factor of the dimension that the operation needs whole";
       found[at].push_back(axis);
       left = llvm::divideCeil(left, count);
     }
@@ -271,12 +272,12 @@ std::string PlacementRules::misfit(Operation *local, Operation *whole, const Fac
       if (isa<graph::ReshapeOp>(whole) && llvm::none_of(rule.results[0], [&](const auto &other) {
             return !other.empty() && other.front() == factors.front();
           }))
-        return "it moves what lies behind the end of a dimension";
+        return "it moves the padding behind the end of a dimension";
       if (!is(Kind::Reduction) || isa<graph::GatherOp>(whole)) // which finds no such rows
         continue;
       bool isSum = !isa<graph::ReduceOp>(whole) || cast<graph::ReduceOp>(whole).getKind() == graph::ReduceKind::Sum;
       if (!isSum || combinePadding(local, paddingAlong(rule, factors.front(), operands)) != 0.0)
-        return "it combines what lies behind the end of a dimension";
+        return "it combines the padding behind the end of a dimension with its elements";
     }
   }
   return "";
@@ -389,11 +390,11 @@ PlacedResults PlacementRules::apply(Operation *local, Operation *whole, ArrayRef
       if (axes.empty())
         continue;
       if (info.kind == FactorRule::Kind::Blocked || info.kind == FactorRule::Kind::Exchanged)
-        return PlacedResults::none("it needs whole what " + join(axes) + " divides");
+        return PlacedResults::none("it needs a dimension whole that " + join(axes) + " divides");
       if (graph::hasFactor(tensor, factor))
         continue;
       if (!info.combine)
-        return PlacedResults::none("nothing says what it gives of a part over " + join(axes));
+        return PlacedResults::none("no rule says how to combine its results of parts over " + join(axes));
       auto combine = *info.combine == graph::ReduceKind::Sum ? dist::ReduceKind::Sum : dist::ReduceKind::Max;
       if (!result.partial.empty() && result.combine != combine)
         return PlacedResults::none("its result would be a sum of maxima");
@@ -444,7 +445,7 @@ static std::string complete(ValuePlacement &placement, const MeshAxes &axes, dis
     auto *found = llvm::find(placement.partial, axis);
     if (found == placement.partial.end())
       return (kind == dist::ReduceKind::Sum ? "it adds up over " : "it takes the maximum over ") +
-             axis.getValue().str() + " what is no summand over it: " + placement.str();
+             axis.getValue().str() + " a value that is no summand over it: " + placement.str();
     placement.partial.erase(found);
   }
   return placement.combine == kind ? "" : "it combines in another way than the value needs";
@@ -466,7 +467,7 @@ static std::string divide(ValuePlacement &placement, int64_t dim, const MeshAxes
     return "";
   for (StringAttr axis : axes)
     if (!placement.isEqualAlong(axis))
-      return "it divides over " + axis.getValue().str() + " what is not the same along it: " + placement.str();
+      return "it divides over " + axis.getValue().str() + " a value that differs along it: " + placement.str();
   llvm::append_range(placement.flat ? *placement.flat : placement.axes[dim], axes);
   return "";
 }
@@ -495,7 +496,7 @@ PlacedResults PlacementRules::move(Operation *local, const ValuePlacement &opera
         if (why.empty())
           why = divide(result, op.getSplitDim(), meshAxes(op.getAxes(), mesh));
       })
-      .Default([&](Operation *) { why = "nothing says what it does to the placement of its operand"; });
+      .Default([&](Operation *) { why = "no rule gives the placement of its result"; });
   if (why.empty())
     why = mismatch(graph::tensorType(local->getResult(0)), result);
   return why.empty() ? PlacedResults{{result}, ""} : PlacedResults::none(why);

@@ -45,7 +45,7 @@ FailureOr<DenseMap<Operation *, Operation *>> bowline::pairMessages(ArrayRef<Mod
       auto [send, microbatch] = sends[number];
       if (microbatch != receive.second)
         return receive.first->emitError("placement: it receives for microbatch ")
-               << receive.second << " what was sent of microbatch " << microbatch;
+               << receive.second << " a value that was sent for microbatch " << microbatch;
       Operation *&known = sendOf[receive.first];
       if (known && known != send)
         return receive.first->emitError("placement: it receives messages of two kinds");
@@ -75,7 +75,7 @@ static LogicalResult checkStashes(ModuleOp role, graph::EntryOp entry) {
         slot->second = microbatch;
       else if (slot->second != microbatch)
         return op.emitError("placement: for microbatch ")
-               << microbatch << " it reads what was stashed for "
+               << microbatch << " it reads a value that was stashed for "
                << (slot->second < 0 ? std::string("none") : "microbatch " + std::to_string(slot->second));
     }
   }

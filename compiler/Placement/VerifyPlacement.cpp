@@ -46,7 +46,9 @@ public:
   explicit VerifyPlacement(std::shared_ptr<PlacementRecord> record) : record(std::move(record)) {}
 
   StringRef getArgument() const override { return "verify-placement"; }
-  StringRef getDescription() const override { return "Relate what ranks compute to the program on whole tensors"; }
+  StringRef getDescription() const override {
+    return "Compare the programs of ranks with the program on whole tensors";
+  }
 
   void runOnOperation() override {
     PlacementChecker checker(std::move(record->whole));

@@ -65,7 +65,7 @@ def Dist_ReduceKind : EnumAttr<Dist_Dialect, Dist_ReduceKindEnum, "reduce_kind">
   let assemblyFormat = "$value";
 }
 
-def Dist_CollectiveKindEnum : I32EnumAttr<"CollectiveKind", "what ranks do with their tensors", [
+def Dist_CollectiveKindEnum : I32EnumAttr<"CollectiveKind", "operation of a group of ranks on their tensors", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">]> {
   let cppNamespace = "::bowline::dist";

@@ -399,7 +399,7 @@ LogicalResult PermuteOp::verify() {
   auto shift = static_cast<int64_t>(getShift());
   if (shift == 0 || (*size > 0 && shift % *size == 0))
     return emitOpError("shifts by ") << shift << ", with which every rank of a group" << (*size > 0 ? " of " : "")
-                                     << (*size > 0 ? std::to_string(*size) : "") << " keeps what it has";
+                                     << (*size > 0 ? std::to_string(*size) : "") << " keeps its own tensor";
   return success();
 }
 

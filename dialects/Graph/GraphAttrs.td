@@ -52,7 +52,7 @@ def Graph_InitAttr : Attr<Or<[Graph_NormalAttr.predicate, Graph_FillAttr.predica
 class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::bowline::graph";
 }
-def Graph_RoleKind : Graph_Enum<"RoleKind", "what a parameter is to the layer that it is in", [
+def Graph_RoleKind : Graph_Enum<"RoleKind", "role of a parameter in its layer", [
     I32EnumAttrCase<"None", 0, "none">,
     I32EnumAttrCase<"Column", 1, "column">,
     I32EnumAttrCase<"Row", 2, "row">,

@@ -15,7 +15,7 @@ class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32E
 }
 
 // Values are those of runtime/plan/plan.fbs.
-def Plan_AccessEnum : Plan_Enum<"Access", "what a command does with an operand", [
+def Plan_AccessEnum : Plan_Enum<"Access", "access of a command to an operand", [
   I32EnumAttrCase<"Read", 1, "read">, I32EnumAttrCase<"Write", 2, "write">,
   I32EnumAttrCase<"ReadWrite", 3, "read_write">]>;
 
@@ -35,7 +35,7 @@ def Plan_MemorySpace : EnumAttr<Plan_Dialect, Plan_MemorySpaceEnum, "memory_spac
   let assemblyFormat = "$value";
 }
 
-def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "what a collective does with the tensors of a group", [
+def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "operation of a collective on the tensors of a group", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
   I32EnumAttrCase<"Permute", 4, "permute">]>;

@@ -121,7 +121,7 @@ LogicalResult StateOp::verify() {
   BufferKind needed = has(StateFlags::Weight) ? BufferKind::Parameter : BufferKind::State;
   if (!buffer || buffer.getKind() != needed)
     return emitOpError("key ") << getKeyAttr() << " must name a buffer that is a " << stringifyBufferKind(needed)
-                               << ", as " << (needed == BufferKind::Parameter ? "weights" : "what is no weight")
+                               << ", as " << (needed == BufferKind::Parameter ? "weights" : "states other than weights")
                                << " must be";
   return verifyFlags(*this, getFlags());
 }

@@ -51,7 +51,7 @@ LogicalResult bowline::verifyFlags(Operation *variable, StateFlags flags) {
   if (has(StateFlags::Trained) && !has(StateFlags::Weight))
     return fail() << "only a weight is trained";
   if (has(StateFlags::Step) && (has(StateFlags::Weight) || !has(StateFlags::Saved)))
-    return fail() << "steps are counted by what is saved and no weight";
+    return fail() << "only a saved variable that is no weight counts steps";
   if (has(StateFlags::PerRequest | StateFlags::Cache) && has(StateFlags::Weight))
     return fail() << "a weight serves all requests, and none writes it";
   return success();

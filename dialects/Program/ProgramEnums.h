@@ -44,8 +44,8 @@ template <typename EntryOp> llvm::LogicalResult verifyOnlyOfItsKind(EntryOp entr
       return mlir::success();
     if (other.getKind() == entry.getKind() && other.getBucket() == entry.getBucket())
       return entry.emitOpError("is of kind ")
-             << stringifyEntryKind(entry.getKind()) << ", as @" << other.getSymName()
-             << " before it is; there may be one of a kind" << (hasBuckets(entry.getKind()) ? " and bucket" : "");
+             << stringifyEntryKind(entry.getKind()) << ", as entry @" << other.getSymName()
+             << " is; there may be one entry of a kind" << (hasBuckets(entry.getKind()) ? " and bucket" : "");
   }
   return mlir::success();
 }

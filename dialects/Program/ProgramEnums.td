@@ -8,7 +8,7 @@ include "mlir/IR/EnumAttr.td"
 
 // The purposes of a persistent tensor. A tensor has a set of flags; code that handles tensors tests the flag that
 // matters to it.
-def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor is for", [
+def Program_StateFlags : I32BitEnumAttr<"StateFlags", "purposes of a persistent tensor", [
     I32BitEnumAttrCaseNone<"None", "none">,
     // A training step computes the tensor's gradient and updates the tensor.
     I32BitEnumAttrCaseBit<"Trained", 0, "trained">,
@@ -32,7 +32,7 @@ def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor 
 }
 
 // The purpose of an entry, by which the runtime finds it. The name of an entry is for people.
-def Program_EntryKind : I32EnumAttr<"EntryKind", "what an entry does", [
+def Program_EntryKind : I32EnumAttr<"EntryKind", "purpose of an entry", [
     // None of the kinds below: callers look the entry up by its name.
     I32EnumAttrCase<"Custom", 0, "custom">,
     // Gives every persistent tensor its initial value.

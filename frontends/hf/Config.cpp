@@ -85,8 +85,8 @@ static void readAutoMap(ConfigReader &reader, ModelConfig &config) {
                                                 ", which is not read; use a model of transformers' own classes"));
   config.remarks.push_back(absl::StrCat(reader.place(),
                                         ": \"auto_map\" names code beside the weights, which is not read: the model "
-                                        "computes what ",
-                                        name, " of transformers does"));
+                                        "computes the same as ",
+                                        name, " of transformers"));
 }
 
 static void noteOtherExecution(const ConfigReader &reader, ModelConfig &config) {

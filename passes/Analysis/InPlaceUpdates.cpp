@@ -82,7 +82,7 @@ static LogicalResult verifyUpdate(const Update &update) {
   };
   graph::ReadOp read = readBehind(update.operand->get());
   if (!read)
-    return fail() << "which is no value of a variable; give it what graph.read reads";
+    return fail() << "but this operand is no value of a variable; pass the result of a graph.read";
   if (llvm::count(op->getOperands(), update.operand->get()) != 1)
     return fail() << "and uses the same value in another place";
   if (Operation *last = lastUse(update.operand->get()); op->isBeforeInBlock(last))

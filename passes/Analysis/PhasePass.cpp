@@ -54,8 +54,8 @@ LogicalResult bowline::verifyNeeds(ModuleOp module, Phase phase, StringRef pass,
   return module.emitError() << "'" << pass << "' is a pass of phase '" << nameOf(phase) << "', which follows '"
                             << nameOf(phaseBefore(phase)) << "', but the module is at the end of '" << nameOf(*ended)
                             << "'; "
-                            << (*ended < phase ? "run what lies between, as bowline-compile does with "
-                                               : "begin with an earlier one, as printed by ")
+                            << (*ended < phase ? "run the phases between them, as bowline-compile does with "
+                                               : "begin with an earlier module, as printed by ")
                             << (*ended < phase ? ("--compile-from=" + nameOf(*ended)).str()
                                                : ("--compile-to=" + nameOf(phaseBefore(phase))).str());
 }

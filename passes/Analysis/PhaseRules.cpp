@@ -95,8 +95,8 @@ LogicalResult bowline::verifyEntries(ModuleOp module) {
   if (!module.getOps<graph::EntryOp>().empty())
     return success();
   return module.emitError(
-      "nothing can be run: the module needs a graph.entry, or a function that is marked as the loss, as what "
-      "generates, or as a step of serving: 'graph.func loss @name', 'graph.func generate @name', 'graph.func step "
+      "nothing can be run: the module needs a graph.entry, or a function that computes the loss, generates "
+      "text, or is a step of serving: 'graph.func loss @name', 'graph.func generate @name', 'graph.func step "
       "@name'");
 }
 

@@ -44,9 +44,7 @@ static LogicalResult verifyPlaces(ModuleOp module, ArrayRef<ModuleOp> roles) {
     if (name.starts_with("plan.") &&
         !llvm::is_contained({PlanDialect::kTargetAttr, PlanDialect::kSeedAttr, PlanDialect::kCompilerAttr}, name))
       return module.emitError("the module around the roles has '")
-             << name
-             << "', which is nothing that is for all roles; move it to the nested module that it is of, or leave "
-             << "it out";
+             << name << "', which belongs to one role; move it to the nested module of that role, or leave it out";
   }
   for (ModuleOp role : roles) {
     for (StringRef name : {PlanDialect::kTargetAttr, PlanDialect::kSeedAttr, PlanDialect::kCompilerAttr,

@@ -19,7 +19,8 @@ LogicalResult bowline::verifyHoist(ModuleOp module) {
       return failure();
     auto entry = dyn_cast<plan::EntryOp>(op);
     if (entry && entry.getKind() == EntryKind::Prepare && !(entry.getInputs().empty() && entry.getOutputs().empty()))
-      return refuse(op, Phase::Hoist, "what is hoisted into an entry of kind prepare reads what persists, and no port");
+      return refuse(op, Phase::Hoist,
+                    "an entry of kind prepare may only use persistent tensors; remove its inputs and outputs");
     return success();
   });
 }

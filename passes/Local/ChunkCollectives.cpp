@@ -56,8 +56,8 @@ public:
       remarkUnused(getOperation(), line, "divided",
                    chunks || pairs == 0
                        ? "no product with rows for several chunks has a sum, a scatter or a gather beside it"
-                       : "by the cost model no number of chunks takes less time than one; --link says what the network "
-                         "is like");
+                       : "by the cost model no number of chunks takes less time than one; --link describes the "
+                         "network");
   }
 };
 

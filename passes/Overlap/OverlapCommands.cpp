@@ -69,8 +69,8 @@ private:
         continue;
       if (result->earlyReductions > 0)
         remark::passed(program.getLoc(), remark::RemarkOpts::name("EarlyReductions").category("overlap"))
-            << llvm::formatv("{0}: {1} reductions begin in the last backward pass that adds to what they reduce, not "
-                             "behind all of them",
+            << llvm::formatv("{0}: {1} reductions begin in the last backward pass that adds to their operands, not "
+                             "behind all backward passes",
                              program.getSymName(), result->earlyReductions)
                    .str();
       remark::passed(program.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))

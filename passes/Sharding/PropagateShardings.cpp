@@ -49,10 +49,9 @@ private:
       for (unsigned index = 0; index < function.getNumResults(); ++index)
         if (auto sharding = function.getResultAttrOfType<dist::ShardingAttr>(index, dist::DistDialect::kShardingAttr);
             sharding && !sharding.isReplicated())
-          return function.emitOpError()
-                 << "result '" << function.getResultName(index)
-                 << "' cannot be sharded: results are whole on every rank; write what is to stay "
-                    "sharded to a variable with this sharding";
+          return function.emitOpError() << "result '" << function.getResultName(index)
+                                        << "' cannot be sharded: results are whole on every rank; to keep the value "
+                                           "sharded, write it to a variable with this sharding";
     return success();
   }
 

@@ -118,7 +118,8 @@ LogicalResult StageLabels::checkTransfer(stage::TransferOp transfer, StagePhase 
   bool isBackward = phase == StagePhase::Backward;
   return transfer.emitOpError("goes from stage ")
          << from << " to " << to << " in the " << (isBackward ? "backward" : "forward")
-         << " pass of a microbatch, where values go from each stage to the one " << (isBackward ? "before" : "behind");
+         << " pass of a microbatch, where a stage sends values only to the " << (isBackward ? "previous" : "next")
+         << " stage";
 }
 
 LogicalResult StageLabels::checkFunction(graph::FuncOp function) {

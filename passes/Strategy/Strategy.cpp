@@ -138,12 +138,13 @@ LogicalResult Strategy::checkUses(dist::MeshOp line) const {
       continue;
     InFlightDiagnostic diagnostic = line.emitOpError("has axis ") << quote(axis.name) << ", which nothing uses; ";
     if (llvm::is_contained(kUsual, axis.name))
-      return diagnostic << "a line gives its usual part to another axis";
+      return diagnostic << "a line of the strategy gives its usual part to another axis";
     if (!usual.empty())
-      diagnostic << "names that have a use by themselves are "
+      diagnostic << "axes named "
                  << llvm::join(llvm::map_range(usual, [](StringRef name) { return quote(name.str()); }), ", ")
-                 << ", others need a line of a strategy, such as ";
-    return diagnostic << "batch \"" << StringRef(axis.name).take_front(50) << "\"";
+                 << " have a use by themselves; ";
+    return diagnostic << "give this axis a line of a strategy, such as batch \"" << StringRef(axis.name).take_front(50)
+                      << "\"";
   }
   return success();
 }
@@ -158,10 +159,10 @@ LogicalResult Strategy::readPatterns(dist::StrategyOp op) {
       if (!stageAxis.empty() && llvm::is_contained(dim.getAxes(), StringAttr::get(op.getContext(), stageAxis)))
         return line.emitOpError("takes axis \"")
                << stageAxis
-               << "\", which is that of the stages: each has parameters of its own, of which the others get no part; "
-                  "use another axis of the mesh"
-               << (op.getOnly<dist::StagesOp>() ? ""
-                                                : ", or, where there shall be no stages, another name for this one");
+               << "\", the axis of the pipeline stages: each stage has parameters of its own, so this axis cannot "
+                  "divide "
+                  "them; use another axis of the mesh"
+               << (op.getOnly<dist::StagesOp>() ? "" : ", or rename this one if the model shall have no stages");
     patterns.push_back({line.getPattern().str(), line.getSharding(), line.getLoc()});
   }
   return success();
@@ -176,10 +177,10 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
   if (line.getAxis()) {
     zeroAxis = *line.getAxis();
     if (zeroAxis == stageAxis)
-      return line.emitOpError("takes axis \"")
-             << stageAxis
-             << "\", which is that of the stages: each has parameters of its own, of which the others keep no copies; "
-                "use an axis of the batch";
+      return line.emitOpError("takes axis \"") << stageAxis
+                                               << "\", the axis of the pipeline stages: each stage has parameters of "
+                                                  "its own, so there are no copies along "
+                                                  "this axis to divide; use an axis of the batch";
     return success(); // ZeroSharding sees the sums over it
   }
   auto several = [&](StringRef axis) { return getSize(axis) > 1; };
@@ -206,7 +207,7 @@ LogicalResult Strategy::readSequence(dist::StrategyOp op) {
   sequenceAxis = line.getAxis();
   if (sequenceAxis == stageAxis || llvm::is_contained(batchAxes, sequenceAxis))
     return line.emitOpError("takes axis \"")
-           << sequenceAxis << "\", which is that of the " << (sequenceAxis == stageAxis ? "stages" : "batch")
+           << sequenceAxis << "\", the axis of the " << (sequenceAxis == stageAxis ? "pipeline stages" : "batch")
            << "; use that of tensor parallelism"
            << (tensorAxis.empty() ? ", for instance \"tp\"" : ", \"" + tensorAxis + "\"");
   return success();

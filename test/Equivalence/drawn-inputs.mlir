@@ -12,7 +12,7 @@
 // REALS-SAME: all in f64 and none modulo 2147483647, where 'arith.fptosi' has no meaning
 // REMARK: remark: passes are compared in f64 alone: 'arith.fptosi' has no meaning modulo a prime
 // COMPUTED: error: {{.*}}'graph.gather' op index {{[0-9]+}} is outside of the table's 4 rows
-// COMPUTED: drawn at random: 'ids' is from 0 to 63; if it cannot take these, give its inputs a lower 'graph.limit'
+// COMPUTED: drawn at random: 'ids' is from 0 to 63; if the program cannot take these, give its inputs a lower 'graph.limit'
 
 // Offsets of two layers in one input, and row numbers that nothing limits: of an input, and of a state.
 //--- inputs.mlir

@@ -366,7 +366,7 @@ class BadInput(tools.ToolTest):
             refuse(flag, flag, "nan")
 
         # Axes and sizes.
-        refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "names that have a use by themselves are 'pp', 'fsdp', 'tp'"), "--mesh", "dp=2,ep=2")
+        refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "axes named 'pp', 'fsdp', 'tp' have a use by themselves"), "--mesh", "dp=2,ep=2")
         refuse(("--mesh dp=0: ", "nearest valid one is 1"), "--mesh", "dp=0")
         refuse(("--mesh dp=: ", "NAME=SIZE"), "--mesh", "dp=")
         refuse('axis "dp" is named twice', "--mesh", "dp=2,dp=3")
@@ -397,7 +397,7 @@ class BadInput(tools.ToolTest):
                 ('recomputes "full"', ("s.mlir:3:1: ", "the nearest is 'recompute'")),
                 ('dtype "bf16"', ("s.mlir:3:1: ", "the lines of a strategy are batch, bucket_bytes, mesh")),
                 ('stages "[0],[1]"', ("s.mlir:3:1: ", 'names axis "[0],[1]"', 'nearest is "dp"')),
-                ('tensor_parallel "dp"', ("s.mlir:2:1: ", "axis 'tp'", "a line gives its usual part to another axis")),
+                ('tensor_parallel "dp"', ("s.mlir:2:1: ", "axis 'tp'", "a line of the strategy gives its usual part to another axis")),
                 ('schedule "none.csv"', ("s.mlir:3:1: ", "cannot open", "none.csv")),
                 ('recompute "full" {layers = "0"}', ("s.mlir:3:18: ", "attribute 'layers' in braces", "remove it",
                                                      "a line 'recompute' reads 'recompute \"selective\"'")),
@@ -530,7 +530,7 @@ graph.entry generate @g [@f] repeat [1]
                 (("is a module in the nested module of a role", "roles stand beside each other"),
                  module(f"module {{\n{role()}}}\n", mesh=one)),
                 (("is a second mesh", "remove one of them"), module(role(), mesh=one + '\ndist.mesh @more ["dp"] [2]')),
-                (("'plan.arena_bytes', which is nothing that is for all roles", "move it to the nested module"),
+                (("'plan.arena_bytes', which belongs to one role", "move it to the nested module"),
                  module(role(), mesh=one, attributes="plan.arena_bytes = 64 : i64")),
                 ("'plan.role_axis', which is nothing", module(role(), mesh=one, attributes='plan.role_axis = "dp"')),
                 (("role 1 of 2 has no name", "write 'module @stage1 { ... }'"),

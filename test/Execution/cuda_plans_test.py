@@ -273,7 +273,7 @@ class CudaPlans(tools.ToolTest):
                              ("kill -9 $$", "could not assemble the generated kernels: Killed\n"),
                              ("exit 0", "ended well, but wrote nothing; set CUDA_HOME to a toolkit whose ptxas works"),
                              (output + 'echo text > "$2"', "ended well, but wrote something else than machine code"),
-                             (output + 'rm "$2"', "cannot read what "),
+                             (output + 'rm "$2"', "cannot read the output of "),
                              (None, "could not assemble the generated kernels: ")):
             with self.subTest(script=script):
                 # Without its first line it is nothing that can be executed.

@@ -107,7 +107,7 @@ Expected<std::vector<char>> codegen::assemblePtx(StringRef toolkit, StringRef ar
   }
   auto buffer = MemoryBuffer::getFile(image.path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return createStringError("cannot read what " + ptxas + " wrote: " + buffer.getError().message());
+    return createStringError("cannot read the output of " + ptxas + ": " + buffer.getError().message());
   StringRef bytes = (*buffer)->getBuffer();
   if (!bytes.starts_with("\177ELF"))
     return createStringError(ptxas + " ended well, but wrote " +

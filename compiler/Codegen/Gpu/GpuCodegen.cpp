@@ -152,7 +152,7 @@ LogicalResult GpuCodegen::State::translate(func::FuncOp kernel, ModuleOp loops, 
   for (llvm::Argument &argument : function->args())
     argument.addAttr(llvm::Attribute::getWithAlignment(llvmContext, llvm::Align(64)));
   if (llvm::Linker::linkModules(*module, std::move(translated)))
-    return kernel.emitOpError("its code could not be joined with that of the others");
+    return kernel.emitOpError("has generated code that cannot be linked with the code of the other kernels");
   return success();
 }
 

@@ -215,6 +215,6 @@ LogicalResult bowline::codegen::verifyNests(ArrayRef<std::unique_ptr<Nest>> nest
       return failure();
   for (unsigned output = 0; output < kernel.getFunctionType().getNumResults(); ++output)
     if (llvm::count(written, output) != 1)
-      return kernel.emitOpError("is planned with loops that write result ") << output << " not once";
+      return kernel.emitOpError("is planned with loops that do not write result ") << output << " exactly once";
   return success();
 }

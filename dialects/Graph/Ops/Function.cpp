@@ -212,8 +212,8 @@ static constexpr int64_t kMostRepeats = int64_t{1} << 20;
 LogicalResult EntryOp::verify() {
   if (getKind() == EntryKind::Prepare)
     return emitOpError(
-        "may not be of kind prepare: compilation makes it, of what depends on parameters alone; leave out "
-        "the kind");
+        "may not be of kind prepare: the compiler makes this entry from operations that depend on parameters alone; "
+        "leave out the kind");
   if (failed(verifyBucket(*this, getKind(), static_cast<int64_t>(getBucket()))))
     return failure();
   if (getFunctions().empty())

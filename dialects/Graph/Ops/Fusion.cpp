@@ -35,9 +35,9 @@ LogicalResult FusionOp::verifyValidRows() {
   auto inputs = static_cast<int64_t>(getInputs().size()), count = static_cast<int64_t>(all.size());
   for (auto [i, number] : llvm::enumerate(numbers))
     if (number < 0 || number >= (i == 0 ? inputs : count) || llvm::is_contained(numbers.take_front(i), number))
-      return emitOpError("names ") << number << " as its count of rows or as what has rows; each must be one of its "
-                                   << inputs << " inputs or, behind the count, of the results that follow them, and a "
-                                   << "different one";
+      return emitOpError("names tensor ") << number << " in 'rows'; the first number must name one of its " << inputs
+                                          << " inputs, later ones an input or a result (results count on behind the "
+                                          << "inputs), and no number may stand there twice";
   auto type = numbers.empty() ? RankedTensorType() : tensorType(all[numbers.front()]);
   if (!type || type.getRank() != 1 || !type.getElementType().isSignlessInteger(32))
     return emitOpError("needs a count of rows that is i32 with one dimension");
@@ -47,13 +47,13 @@ LogicalResult FusionOp::verifyValidRows() {
   for (int64_t number : numbers.drop_front())
     if (RankedTensorType rows = tensorType(all[number]);
         rows.getRank() == 0 || rows.getDimSize(0) != first.getDimSize(0))
-      return emitOpError("has rows, which are the first dimension of all that it names: ")
-             << rows << " has others than " << first;
+      return emitOpError("names tensors in 'rows' whose first dimensions differ: ") << first << " and " << rows;
   if (kernelThatLeavesRowsOut(*this))
     return success();
   for (int64_t number = inputs; number < count; ++number)
     if (!llvm::is_contained(numbers.drop_front(), number))
-      return emitOpError("becomes code, which leaves out rows of all results: name result ") << number << " too";
+      return emitOpError("becomes code, which leaves out rows of all results: name result ")
+             << number << " in 'rows' too";
   if (!haveRowsToLeaveOut(getOutputs().getTypes()))
     return emitOpError(kRowsToLeaveOut);
   return success();

@@ -48,7 +48,7 @@ void OpenPatterns::remarkUnused() const {
     remark << "'?' adds no axis to '" << graph::ParamOp(params.front()).getName() << "'";
     if (size_t more = params.size() - 1)
       remark << " and " << more << " more " << (more == 1 ? "parameter" : "parameters");
-    remark << ": what is computed with " << (params.size() == 1 ? "it" : "them")
-           << " is sharded along no further axis in these dimensions";
+    remark << ": values computed with " << (params.size() == 1 ? "it" : "them")
+           << " are sharded along no further axis in these dimensions";
   }
 }

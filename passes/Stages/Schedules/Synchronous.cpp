@@ -108,9 +108,9 @@ bool SynchronousRun::receivesAreSent(int rank, std::string *reason) const {
       if (sender == rank || positions[sender] > maker)
         continue;
       if (reason)
-        *reason =
-            absl::StrCat("action ", position, ", ", describe(schedule, rank, actions[position]), ", needs what rank ",
-                         sender, " makes in its action ", maker, ", but that rank is at action ", positions[sender]);
+        *reason = absl::StrCat("action ", position, ", ", describe(schedule, rank, actions[position]),
+                               ", needs a value that rank ", sender, " makes in its action ", maker,
+                               ", but that rank is at action ", positions[sender]);
       return false;
     }
   }

@@ -270,7 +270,7 @@ static int check(const char *path, const std::string &page) {
   size_t line = 0;
   while (line < expected.size() && line < found.size() && expected[line] == found[line])
     ++line;
-  std::fprintf(stderr, "%s:%zu: is not what the code says; run make-schedules-page %s\n  file: %s\n  code: %s\n", path,
+  std::fprintf(stderr, "%s:%zu: differs from the code; run make-schedules-page %s\n  file: %s\n  code: %s\n", path,
                line + 1, path, line < found.size() ? found[line].c_str() : "(ends)",
                line < expected.size() ? expected[line].c_str() : "(ends)");
   return 1;

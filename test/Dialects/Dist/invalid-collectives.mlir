@@ -139,7 +139,7 @@ graph.func @dimension(%x: tensor<8xf32>) -> tensor<32xf32> {
 
 dist.mesh @mesh ["dp", "tp"] [2, 4]
 graph.func @nowhere(%x: tensor<8x64xi1>) -> tensor<8x64xi1> {
-  // expected-error @below {{shifts by -8, with which every rank of a group of 4 keeps what it has}}
+  // expected-error @below {{shifts by -8, with which every rank of a group of 4 keeps its own tensor}}
   %0 = dist.permute %x by -8 over ["tp"] : tensor<8x64xi1>
   graph.return %0 : tensor<8x64xi1>
 }
@@ -147,7 +147,7 @@ graph.func @nowhere(%x: tensor<8x64xi1>) -> tensor<8x64xi1> {
 // -----
 
 graph.func @nowhere_in_a_fragment(%x: tensor<8x64xi1>) -> tensor<8x64xi1> {
-  // expected-error @below {{shifts by 0, with which every rank of a group keeps what it has}}
+  // expected-error @below {{shifts by 0, with which every rank of a group keeps its own tensor}}
   %0 = dist.permute %x by 0 over ["tp"] : tensor<8x64xi1>
   graph.return %0 : tensor<8x64xi1>
 }

@@ -253,7 +253,7 @@ graph.state @s saved|per_request : tensor<f32> init(#graph.fill<0.0>)
 
 // -----
 
-// expected-error @+1 {{is step|per_request, but steps are counted by what is saved and no weight}}
+// expected-error @+1 {{is step|per_request, but only a saved variable that is no weight counts steps}}
 graph.state @s step|per_request : tensor<i32> init(#graph.fill<0.0>)
 
 // -----
@@ -1307,7 +1307,7 @@ graph.func @f(%x: tensor<6xf32>) {
 
 // A count of rows is one of the inputs, and no result.
 graph.func @f(%x: tensor<6x2xf32>) {
-  // expected-error @+1 {{names 1 as its count of rows or as what has rows; each must be one of its 1 inputs or, behind the count, of the results that follow them, and a different one}}
+  // expected-error @+1 {{names tensor 1 in 'rows'; the first number must name one of its 1 inputs, later ones an input or a result (results count on behind the inputs), and no number may stand there twice}}
   %0 = graph.fusion(%x) rows [1] : (tensor<6x2xf32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>):
     graph.yield %a : tensor<6x2xf32>
@@ -1331,7 +1331,7 @@ graph.func @f(%x: tensor<6x2xf32>) {
 
 // What has rows has as many.
 graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
-  // expected-error @+1 {{has rows, which are the first dimension of all that it names: 'tensor<3x4xf32>' has others than 'tensor<6x2xf32>'}}
+  // expected-error @+1 {{names tensors in 'rows' whose first dimensions differ: 'tensor<6x2xf32>' and 'tensor<3x4xf32>'}}
   %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1, 3] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>, %b: tensor<3x4xf32>, %c: tensor<1xi32>):
     graph.yield %a : tensor<6x2xf32>
@@ -1367,7 +1367,7 @@ graph.func @f(%x: tensor<6xf32>, %n: tensor<1xi32>) {
 
 // Code writes rows of all results, or leaves them out.
 graph.func @f(%x: tensor<6x2xf32>, %n: tensor<1xi32>) {
-  // expected-error @+1 {{becomes code, which leaves out rows of all results: name result 2 too}}
+  // expected-error @+1 {{becomes code, which leaves out rows of all results: name result 2 in 'rows' too}}
   %0 = graph.fusion(%x, %n) rows [1, 0] : (tensor<6x2xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>, %c: tensor<1xi32>):
     %twice = arith.addf %a, %a : tensor<6x2xf32>
@@ -1511,7 +1511,7 @@ graph.state @s stash : tensor<4xf32> init(#graph.normal<1.0>) slots 1
 graph.func @f() {
   graph.return
 }
-// expected-error@+1 {{may not be of kind prepare: compilation makes it, of what depends on parameters alone; leave out the kind}}
+// expected-error@+1 {{may not be of kind prepare: the compiler makes this entry from operations that depend on parameters alone; leave out the kind}}
 graph.entry prepare @e [@f] repeat [1]
 
 // -----
@@ -1537,7 +1537,7 @@ graph.func @f() {
   graph.return
 }
 graph.entry eval_step @e [@f] repeat [1]
-// expected-error@+1 {{is of kind eval_step, as @e before it is; there may be one of a kind}}
+// expected-error@+1 {{is of kind eval_step, as entry @e is; there may be one entry of a kind}}
 graph.entry eval_step @g [@f] repeat [1]
 
 // -----
@@ -1549,7 +1549,7 @@ graph.func @f() {
 graph.entry step @e bucket 8 [@f] repeat [1]
 graph.entry step @g bucket 16 [@f] repeat [1]
 graph.entry embed @h bucket 16 [@f] repeat [1]
-// expected-error@+1 {{is of kind step, as @e before it is; there may be one of a kind and bucket}}
+// expected-error@+1 {{is of kind step, as entry @e is; there may be one entry of a kind and bucket}}
 graph.entry step @i bucket 8 [@f] repeat [1]
 
 // -----

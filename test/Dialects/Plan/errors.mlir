@@ -161,7 +161,7 @@ plan.state %b key "b" trained|saved|weight init "" : !plan.buffer<tensor<4xf32>>
 // -----
 
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-// expected-error @+1 {{key "b" must name a buffer that is a state, as what is no weight must be}}
+// expected-error @+1 {{key "b" must name a buffer that is a state, as states other than weights must be}}
 plan.state %b key "b" saved init "" : !plan.buffer<tensor<4xf32>>
 
 // -----
@@ -192,7 +192,7 @@ plan.state %b key "b" weight|per_request init "" : !plan.buffer<tensor<4xf32>>
 // -----
 
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<i32>>
-// expected-error @+1 {{is saved|weight|step, but steps are counted by what is saved and no weight}}
+// expected-error @+1 {{is saved|weight|step, but only a saved variable that is no weight counts steps}}
 plan.state %b key "b" saved|weight|step init "" : !plan.buffer<tensor<i32>>
 
 // -----
@@ -516,7 +516,7 @@ plan.program @p timeline [] {
 plan.entry train_step @e program @p inputs [] limits [] () outputs [] ()
 plan.entry step @small bucket 8 program @p inputs [] limits [] () outputs [] ()
 plan.entry step @large bucket 16 program @p inputs [] limits [] () outputs [] ()
-// expected-error @+1 {{is of kind train_step, as @e before it is; there may be one of a kind}}
+// expected-error @+1 {{is of kind train_step, as entry @e is; there may be one entry of a kind}}
 plan.entry train_step @f program @p inputs [] limits [] () outputs [] ()
 
 // -----

@@ -28,7 +28,7 @@ graph.func @f(%values: tensor<6x2x8xf32>, %rows: tensor<4xi32>, %lengths: tensor
 graph.entry @f_entry [@f] repeat [1]
 
 //--- no-variable.mlir
-// CHECK: changes operand 0 in place, which is no value of a variable; give it what graph.read reads
+// CHECK: changes operand 0 in place, but this operand is no value of a variable; pass the result of a graph.read
 graph.state @cache cache : tensor<9x4x2x8xf32> init(#graph.fill<0.0>)
 graph.state @other cache : tensor<9x4x2x8xf32> init(#graph.fill<0.0>)
 graph.func @f(%values: tensor<6x2x8xf32>, %rows: tensor<4xi32>, %lengths: tensor<3xi32>, %blocks: tensor<3x5xi32>) {

@@ -6,7 +6,7 @@
 // RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=1000GB/s;dp:bandwidth=200MB/s' \
 // RUN:   | FileCheck %s --check-prefix=FAST
 // RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=1000GB/s' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
-// WHY: remark: loc("--overlap-chunks auto"): nothing is divided: by the cost model no number of chunks takes less time than one; --link says what the network is like
+// WHY: remark: loc("--overlap-chunks auto"): nothing is divided: by the cost model no number of chunks takes less time than one; --link describes the network
 // RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=200MB/s' -o /dev/null 2>&1 | count 0
 // RUN: not bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=pp:latency=5us' 2>&1 | FileCheck %s --check-prefix=AXIS
 // AXIS: error: --link pp:latency=5us: the mesh has no axis 'pp'; its axes are dp, tp

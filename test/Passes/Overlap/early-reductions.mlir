@@ -10,7 +10,7 @@
 // timeline: before the gradient is sent. What the first reduction adds up is complete before the second one's. Results are the
 // accumulators; what is summed over stages, and what computes with results, stays in the update. The number of tokens,
 // which the forward pass completes, comes with the gradient in its bucket.
-// REMARK: remark: [Passed] {{.*}}step: 2 reductions begin in the last backward pass that adds to what they reduce
+// REMARK: remark: [Passed] {{.*}}step: 2 reductions begin in the last backward pass that adds to their operands
 // CHECK-DAG: %t = plan.buffer "t" temporary
 // CHECK-DAG: %[[OWN:t_[0-9]+]] = plan.buffer "t" temporary
 // CHECK-NOT: plan.buffer "ra"

@@ -140,14 +140,14 @@ dist.strategy @zero {
 
 dist.strategy @sequence_axis {
   mesh @mesh ["dp", "tp"] [2, 2]
-  // expected-error @+1 {{takes axis "dp", which is that of the batch; use that of tensor parallelism, "tp"}}
+  // expected-error @+1 {{takes axis "dp", the axis of the batch; use that of tensor parallelism, "tp"}}
   sequence_parallel "dp"
 }
 
 // -----
 
 dist.strategy @unused {
-  // expected-error @+1 {{has axis 'tpx', which nothing uses; names that have a use by themselves are 'pp', 'fsdp', 'tp', others need a line of a strategy, such as batch "tpx"}}
+  // expected-error @+1 {{has axis 'tpx', which nothing uses; axes named 'pp', 'fsdp', 'tp' have a use by themselves; give this axis a line of a strategy, such as batch "tpx"}}
   mesh @mesh ["dp", "tpx"] [2, 2]
 }
 

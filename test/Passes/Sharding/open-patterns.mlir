@@ -3,7 +3,7 @@
 
 dist.strategy @s {
   mesh @mesh ["dp", "tp"] [2, 2]
-  // expected-remark @+1 {{'?' adds no axis to 'b' and 1 more parameter: what is computed with them is sharded along no further axis in these dimensions}}
+  // expected-remark @+1 {{'?' adds no axis to 'b' and 1 more parameter: values computed with them are sharded along no further axis in these dimensions}}
   shard "{b,c}" as <[{?}]>
   shard "w" as <[{}, {"tp"}]>
 }

@@ -84,7 +84,7 @@ module attributes {stage.count = 2 : i64} {
 module attributes {stage.count = 3 : i64} {
   graph.state @s accumulator : tensor<4xf32> init(#graph.fill<0.0>)
   graph.func microbatch @train_microbatch(%x: tensor<4xf32>) {
-    // expected-error @+1 {{goes from stage 0 to 2 in the forward pass of a microbatch, where values go from each stage to the one behind}}
+    // expected-error @+1 {{goes from stage 0 to 2 in the forward pass of a microbatch, where a stage sends values only to the next stage}}
     %0 = stage.transfer %x from 0 to 2 : tensor<4xf32>
     graph.write @s, %0 : tensor<4xf32>
     graph.return
@@ -97,7 +97,7 @@ module attributes {stage.count = 3 : i64} {
   graph.param @s : tensor<4xf32> init(#graph.fill<0.0>) key("s")
   graph.state @s.grad accumulator of @s : tensor<4xf32> init(#graph.fill<0.0>)
   graph.func microbatch @train_microbatch(%x: tensor<4xf32>) {
-    // expected-error @+1 {{goes from stage 0 to 1 in the backward pass of a microbatch, where values go from each stage to the one before}}
+    // expected-error @+1 {{goes from stage 0 to 1 in the backward pass of a microbatch, where a stage sends values only to the previous stage}}
     %0 = stage.transfer %x from 0 to 1 : tensor<4xf32>
     graph.write @s.grad, %0 : tensor<4xf32>
     graph.return

@@ -101,10 +101,10 @@ TEST(VerifyNests, RefusesMistakes) {
   const char *const incomplete = "do not write each element of result 0 once";
   const Mistake mistakes[] = {
       // A result that nobody writes, and one that two nests write.
-      {kConcat, [](Planned &p) { p.nests.clear(); }, "write result 0 not once"},
+      {kConcat, [](Planned &p) { p.nests.clear(); }, "do not write result 0 exactly once"},
       {kColumns, [](Planned &p) { p.nests.push_back(std::move((*planNests(p.kernel))[0])); },
-       "write result 0 not once"},
-      {kRowsAndSums, [](Planned &p) { p.first().rowStores.clear(); }, "write result 1 not once"},
+       "do not write result 0 exactly once"},
+      {kRowsAndSums, [](Planned &p) { p.first().rowStores.clear(); }, "do not write result 1 exactly once"},
       // A part of each row is left out, or written twice.
       {kConcat, [](Planned &p) { p.first().segments.pop_back(); }, incomplete},
       {kConcat, [](Planned &p) { p.first().segments[0] = p.first().segments[1]; }, incomplete},

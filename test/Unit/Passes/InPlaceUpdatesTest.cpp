@@ -66,10 +66,10 @@ TEST(InPlaceUpdates, CallsOfWhatIsNeededAreRefused) {
   EXPECT_EQ(refusalOf(kRead + "%new, %copy = plan.call @add(%old, %old)" + kType + kWrite),
             place + "and uses the same value in another place");
   EXPECT_EQ(refusalOf("%new, %copy = plan.call @add(%x, %x)" + kType + kWrite),
-            place + "which is no value of a variable; give it what graph.read reads");
+            place + "but this operand is no value of a variable; pass the result of a graph.read");
   EXPECT_EQ(refusalOf(kRead + "%a, %old2 = plan.call @add(%x, %old)" + kType + "%new, %b = plan.call @add(%x, %old2)" +
                       kType + "graph.write @sum, %a : tensor<4xf32>\ngraph.write @other, %new : tensor<4xf32>\n"),
-            place + "which is no value of a variable; give it what graph.read reads");
+            place + "but this operand is no value of a variable; pass the result of a graph.read");
   EXPECT_EQ(refusalOf(kRead + kCall), place + "but @sum is not written with the result; add a graph.write");
   EXPECT_EQ(refusalOf(kRead + kCall + "graph.write @sum, %copy : tensor<4xf32>\n"),
             place + "but @sum is not written with the result; add a graph.write");

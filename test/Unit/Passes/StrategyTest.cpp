@@ -139,8 +139,8 @@ TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=9223372036854775807,tp=2097152"}), HasSubstr("give all of them fewer"));
   EXPECT_THAT(
       messageOf({.mesh = "dp=2,tpx=2"}),
-      HasSubstr("--mesh dp=2,tpx=2: 'dist.mesh' op has axis 'tpx', which nothing uses; names that have a use by "
-                "themselves are 'pp', 'fsdp', 'tp'"));
+      HasSubstr("--mesh dp=2,tpx=2: 'dist.mesh' op has axis 'tpx', which nothing uses; axes named 'pp', 'fsdp', "
+                "'tp' have a use by themselves"));
   EXPECT_THAT(messageOf({.mesh = "dp=2,tp=2", .zero = 1, .zeroAxis = "do"}),
               HasSubstr("--zero 1: 'dist.zero' op names axis \"do\", which the mesh does not have; the nearest is "
                         "\"dp\""));
@@ -194,17 +194,19 @@ TEST_F(StrategyTest, NothingElseGoesAlongTheAxisOfTheStages) {
   // Once the usual axis, once that of a line.
   EXPECT_THAT(
       messageOfLines(R"(mesh @mesh ["pp"] [2] shard "lm_head.weight" as <[{"pp"}, {}]>)"),
-      HasSubstr("'dist.shard' op takes axis \"pp\", which is that of the stages: each has parameters of its own, "
-                "of which the others get no part; use another axis of the mesh, or, where there shall be no "
-                "stages, another name for this one"));
+      HasSubstr(
+          "'dist.shard' op takes axis \"pp\", the axis of the pipeline stages: each stage has parameters of its own, "
+          "so this axis cannot divide them; use another axis of the mesh, or rename this one if the model shall "
+          "have no stages"));
   EXPECT_THAT(
       messageOfLines(R"(mesh @mesh ["s", "tp"] [2, 2] stages "s" shard "*" as <[{}, {"tp", "s", ?}]>)"),
-      HasSubstr("'dist.shard' op takes axis \"s\", which is that of the stages: each has parameters of its own, "
-                "of which the others get no part; use another axis of the mesh\n"));
+      HasSubstr(
+          "'dist.shard' op takes axis \"s\", the axis of the pipeline stages: each stage has parameters of its own, "
+          "so this axis cannot divide them; use another axis of the mesh\n"));
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] zero level 1 axis "pp")"),
-              HasSubstr("'dist.zero' op takes axis \"pp\", which is that of the stages"));
+              HasSubstr("'dist.zero' op takes axis \"pp\", the axis of the pipeline stages"));
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] sequence_parallel "pp")"),
-              HasSubstr("'dist.sequence_parallel' op takes axis \"pp\", which is that of the stages"));
+              HasSubstr("'dist.sequence_parallel' op takes axis \"pp\", the axis of the pipeline stages"));
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] batch "dp" stages "dp")"),
               HasSubstr("'dist.stages' op takes axis \"dp\", which is that of 'dist.batch'"));
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] tensor_parallel "pp" stages "pp")"),

@@ -139,9 +139,9 @@ TEST_F(Phases, NestedProgramsAreInThePhaseOfTheirModule) {
   EXPECT_EQ(phaseOf(nested), Phase::Fuse);
   EXPECT_THAT(errorOf([&] { return verifyNeeds(nested, Phase::Schedule, "schedule-commands"); }), IsEmpty());
   EXPECT_THAT(errorOf([&] { return verifyNeeds(nested, Phase::Overlap, "insert-events"); }),
-              HasSubstr("run what lies between, as bowline-compile does with --compile-from=fuse"));
+              HasSubstr("run the phases between them, as bowline-compile does with --compile-from=fuse"));
   EXPECT_THAT(errorOf([&] { return verifyNeeds(nested, Phase::Train, "differentiate"); }),
-              HasSubstr("begin with an earlier one, as printed by --compile-to=graph"));
+              HasSubstr("begin with an earlier module, as printed by --compile-to=graph"));
 }
 
 TEST_F(Phases, AModuleOfProgramsIsNoProgram) {
