@@ -52,7 +52,7 @@ std::string bowline::layOutCommunication(const Json &json, bool showsTensors) {
   for (const Json &entry : json["entries"]) {
     absl::StrAppend(&out, out.empty() ? "" : "\n", "entry ", text(entry["name"]),
                     entry.contains("role") ? " of role '" + text(entry["role"]) + "'" : "",
-                    ": what each rank does in a run of it\n   count      bytes sent  what, where, what for\n");
+                    ": communication of each rank in a run\n   count      bytes sent  operation, source, reason\n");
     for (const Json &group : entry["communications"]) {
       const std::string reason = text(group["reason"]);
       absl::StrAppendFormat(&out, "%8s %15s  %s, %s: %s (%s)\n", text(group["count"]), text(group["bytes_sent"]),

@@ -66,7 +66,7 @@ absl::Status readInfo(absl::Span<const uint8_t> info, std::map<uint32_t, DeviceF
     const auto form = reader.at<uint8_t>(at), attribute = reader.at<uint8_t>(at + 1);
     const auto value = reader.at<uint16_t>(at + 2);
     if (!form || !attribute || !value)
-      return broken("what it says of its functions ends early");
+      return broken("its section .nv.info ends early");
     at += 4;
     if (*form != kSized)
       continue;
@@ -124,7 +124,7 @@ absl::StatusOr<std::map<std::string, DeviceFunction>> readCubin(absl::Span<const
     if (sections[i].sh_type == kSectionInfo && *name == ".nv.info") {
       const auto info = contentOf(i);
       if (!info)
-        return broken("what it says of its functions lies outside of it");
+        return broken("its section .nv.info lies outside of the image");
       if (absl::Status status = readInfo(*info, bySymbol); !status.ok())
         return status;
     }

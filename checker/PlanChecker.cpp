@@ -393,7 +393,7 @@ absl::Status PlanChecker::checkOrderAndMemory() {
   SignatureCheck signatures(plan_);
   BOWLINE_RETURN_IF_ERROR(signatures.check());
   prove("contracts", signatures.contracts(), "kernels call code that was made for them");
-  prove("signatures", signatures.facts(), "registered kernels write all of what they say they write");
+  prove("signatures", signatures.facts(), "registered kernels write all elements that they declare as written");
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
   RunOverlap overlap(plan_);
   BOWLINE_RETURN_IF_ERROR(overlap.check());

@@ -260,7 +260,7 @@ absl::Status ReplicaCheck::compare(const Walk &walk, uint32_t index, const std::
                      origin.operand
                          ? absl::StrCat(", which reads ", timeline_.describe(*origin.operand), ", which differs there")
                          : std::string(),
-                     "; reduce or gather what it is computed from along these axes first"));
+                     "; reduce or gather its operands along these axes first"));
   }
   facts_ += static_cast<uint64_t>(__builtin_popcountll(equal));
   return absl::OkStatus();

@@ -42,7 +42,7 @@ absl::Status SequenceCheck::checkLaunch(CommandSite site, const fbs::Launch &lau
   const auto shape = [&](uint32_t argument) { return kernel.arguments()->Get(argument)->shape(); };
   const auto fails = [&](const char *what, int64_t promised, int64_t own) {
     return counterexample("sequences", absl::StrCat(timeline_.describe(site), " has ", own, " ", what,
-                                                    ", and callers of the entry promise what fits ", promised));
+                                                    ", and callers of the entry promise values for ", promised));
   };
   // The signature of a kernel has these arguments and dimensions, or no device accepts it.
   const size_t count = SizeOf(kernel.arguments());

@@ -21,7 +21,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
   if (found != kernels->end()) {
     if (const Attribute* other = AttributeOutside(signature, found->second.attributes); other != nullptr) {
       return Refuse(signature, absl::StrCat("CUDA devices do not compute attribute '", other->name,
-                                            "'; compile for another --target, or without what needs it"));
+                                            "'; compile for another --target, or leave out the option that needs it"));
     }
     for (const TensorSpec& argument : signature.arguments) {
       if (IsComputedIn(argument.dtype) && argument.dtype != DType::kF32 && argument.dtype != DType::kBF16) {

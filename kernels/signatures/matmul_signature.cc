@@ -119,8 +119,8 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
   MatmulShape s;
   if (signature.Find(kEpilogue) != nullptr) {
     return Refuse(signature,
-                  "has the attribute 'epilogue', which names what a library computes with products; this device "
-                  "has none: compile for it");
+                  "has the attribute 'epilogue', which needs a library that computes it with the product; this device "
+                  "has none: compile for this device");
   }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.accumulate, Flag(signature, "accumulate"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b_packed, Flag(signature, "b_packed"));

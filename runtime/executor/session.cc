@@ -386,7 +386,7 @@ absl::Status Session::FailedCommand(const absl::Status& status, int entry, uint6
   const fbs::Entry& e = *plan().entries()->Get(entry);
   if (call == kFeedCall) {
     return Annotate(
-        status, absl::StrCat("entry ", Quoted(e.name()), ": what the last run computed, for the inputs of this one"));
+        status, absl::StrCat("entry ", Quoted(e.name()), ": while outputs of the last run became inputs of this one"));
   }
   const fbs::Program& program = *plan().programs()->Get(e.program());
   const fbs::SegmentCall& c = *program.timeline()->Get(call);

@@ -45,9 +45,8 @@ absl::Status Session::CheckMayBegin(int entry) const {
     ++under_way;
     if (ports_->Alternates(entry) && ports_->Alternates(run.entry)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        "a run of entry ", Quoted(plan().entries()->Get(run.entry)->name()), " is under way, and entry ",
-        Quoted(plan().entries()->Get(entry)->name()),
-        " begins when it was waited for: runs overlap where both entries were compiled with two runs in flight"));
+        "a run of entry ", Quoted(plan().entries()->Get(run.entry)->name()), " is under way; wait for it before entry ",
+        Quoted(plan().entries()->Get(entry)->name()), " begins, or compile both entries with two runs in flight"));
   }
   if (under_way == runs_.size()) {
     return absl::FailedPreconditionError(absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name()),

@@ -52,7 +52,8 @@ struct SampledToken {
 // The error of a sequence whose token is -1.
 inline absl::Status LogitsNotFiniteError() {
   return absl::InternalError(
-      "the logits of a sequence are not finite: its weights are, or some value is above what the plan computes in");
+      "the logits of a sequence are not finite: the weights are not finite, or a value exceeds the type that the plan "
+      "computes in; check the weights, or compile with --dtype f32");
 }
 
 // Runs a step and returns an entry per sequence. Entries of sequences that want no token may be anything.

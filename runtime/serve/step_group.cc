@@ -26,7 +26,8 @@ absl::StatusOr<std::vector<TensorRef>> InputsOf(const Session& session, int entr
   if (entry < 0 || static_cast<uint32_t>(entry) >= entries.size() ||
       entries.Get(static_cast<uint32_t>(entry))->kind() != fbs::EntryKind::Step) {
     return absl::InternalError(
-        absl::StrCat("'", session.loaded_plan().name(), "' has no step of index ", entry, ", which rank 0 asked for"));
+        absl::StrCat("rank 0 began entry ", entry, ", but '", session.loaded_plan().name(),
+                     "' of this rank has no entry of kind Step there; start all ranks with the same plan"));
   }
   std::vector<TensorRef> inputs;
   for (const fbs::Port* port : *entries.Get(static_cast<uint32_t>(entry))->inputs()) {

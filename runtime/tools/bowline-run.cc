@@ -88,7 +88,7 @@ absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& opti
   }
   return absl::InvalidArgumentError(absl::StrCat("'", options.plan,
                                                  "' has no entry that trains, generates or serves; "
-                                                 "bowline-inspect lists what it has"));
+                                                 "bowline-inspect lists its entries"));
 }
 
 // The command line without some options, each of which has a value.
@@ -129,10 +129,11 @@ absl::Status CheckRestarts(const RunOptions& options) {
   if (options.nproc > 0 || options.restarts == 0) return absl::OkStatus();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
   if (launch.ranks == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--restarts starts again what this command has started, but ", launch.source, " says that this process is rank ",
-      launch.rank, " of ", launch.ranks, "; leave it out, and let the launcher start all ranks again, with --resume ",
-      options.save, " once that has a checkpoint, unless the exit code is 0, 1 or 4"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--restarts only restarts ranks that this command starts, but ", launch.source,
+                   " says that this process is rank ", launch.rank, " of ", launch.ranks,
+                   "; leave out --restarts, and let the launcher start all ranks again, with --resume ", options.save,
+                   " once that has a checkpoint, unless the exit code is 0, 1 or 4"));
 }
 
 // The suffix of the trace's name for a rank that is a process.

@@ -229,7 +229,7 @@ absl::Status CheckPrompt(const RunOptions& o) {
   BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty() || !o.prompt_tokens.empty(),
                                   "generation needs --prompt TEXT or --prompt-tokens 1,2,3"));
   return Require(o.prompt.empty() || o.prompt_tokens.empty(),
-                 "--prompt and --prompt-tokens both say what to continue; give one of them");
+                 "--prompt and --prompt-tokens exclude each other; give one of them");
 }
 
 }  // namespace

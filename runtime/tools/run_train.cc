@@ -283,9 +283,10 @@ absl::StatusOr<RunEnd> EvaluateOnly(Session& session, const RunOptions& options)
         PrintToStdout(absl::StrFormat("evaluation loss %.6f over %d tokens\n", *loss, evaluator.tokens())));
   }
   if (options.allow_non_finite || std::isfinite(*loss)) return RunEnd::kDone;
-  return NotFiniteError(absl::StrCat("the evaluation loss is ", *loss,
-                                     ": the weights are not finite, or too large for what the plan computes in; "
-                                     "compile it with --dtype f32, or look on with --allow-non-finite"));
+  return NotFiniteError(
+      absl::StrCat("the evaluation loss is ", *loss,
+                   ": the weights are not finite, or too large for the type that the plan computes in; "
+                   "compile it with --dtype f32, or go on with --allow-non-finite"));
 }
 
 absl::StatusOr<RunEnd> Train(Session& session, const RunOptions& options) {

@@ -43,7 +43,7 @@ absl::StatusOr<Generator> Generator::Create(Session* session) {
   if (std::any_of(states.begin(), states.end(), [](auto* state) { return Has(*state, fbs::StateFlag::PerRequest); })) {
     const absl::StatusOr<int> init = session->FindEntry(fbs::EntryKind::Init);
     if (!init.ok() || session->FindEntry(fbs::EntryKind::TrainStep).ok()) {
-      return unfit("lacks, beside it, an entry of kind Init that sets what is per request and no weights");
+      return unfit("lacks, beside it, an entry of kind Init that sets the states of a request and no weights");
     }
     generator.init_ = *init;
   }

@@ -59,13 +59,13 @@ const Change kChanges[] = {
     {"NoPromise", [](fbs::PlanT &, fbs::EntryT &entry) { entry.sequences.reset(); },
      "reads where sequences are, of which callers of the entry promise nothing"},
     {"MoreBlocksThanTheCache", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->block_count; },
-     "has 21 blocks of a cache, and callers of the entry promise what fits 22"},
+     "has 21 blocks of a cache, and callers of the entry promise values for 22"},
     {"MoreRowsThanTheStep", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->tokens; },
-     "has 16 rows, and callers of the entry promise what fits 17"},
+     "has 16 rows, and callers of the entry promise values for 17"},
     {"LargerBlocks", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->block_tokens; },
-     "has 4 tokens of a block, and callers of the entry promise what fits 5"},
+     "has 4 tokens of a block, and callers of the entry promise values for 5"},
     {"SmallerBlocks", [](fbs::PlanT &, fbs::EntryT &entry) { --entry.sequences->block_tokens; },
-     "has 4 tokens of a block, and callers of the entry promise what fits 3"},
+     "has 4 tokens of a block, and callers of the entry promise values for 3"},
     {"AnotherPromisedInput",
      [](fbs::PlanT &, fbs::EntryT &entry) {
        for (uint32_t i = 0; i < entry.inputs.size(); ++i)

@@ -777,7 +777,7 @@ class Restarts(FailureTest):
         save = ["--data", tools.TOKENS, "--steps", 3, "--restarts", 2, "--save", self.folder / "s"]
         done = self.run_plan(self.plan("tp=2"), *save, env=torchrun(1, 2, free_port()))
         self.assertEqual(done.code, 1)
-        self.assertIn("RANK says that this process is rank 1 of 2; leave it out, and let the launcher", done.err)
+        self.assertIn("RANK says that this process is rank 1 of 2; leave out --restarts, and let the launcher", done.err)
         done = self.run_plan(self.plan("tp=2"), *save[:-2], "--nproc", 2)
         self.assertEqual(done.code, 1)
         self.assertIn("--restarts goes on with the checkpoints of --save DIR", done.err)

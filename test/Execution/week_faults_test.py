@@ -133,8 +133,8 @@ class Keep(FaultTest):
         subprocess.run(["chattr", "-i", probe], check=True)
         # Files in a checkpoint: its directory is renamed, and not emptied. The directory itself: it keeps its name.
         for flags, how in RANKS:
-            for name, says in (("trainer_state.json", "cannot delete all of the old checkpoint '{}/step-00000002'; delete what is "
-                                                      "left of it, '{}/"),
+            for name, says in (("trainer_state.json", "cannot delete all of the old checkpoint '{}/step-00000002'; delete the "
+                                                      "rest of it, '{}/"),
                                ("", "cannot delete the old checkpoint '{}/step-00000002'")):
                 with self.subTest(flags=flags, how=how, name=name):
                     shutil.rmtree(self.save, ignore_errors=True)

@@ -67,7 +67,7 @@ class AmxProduct {
 
  private:
   static constexpr int64_t kTileM = Sizes::kTileM, kStripN = Sizes::kStripN;
-  static_assert(Scratch::kBlockWords == kBlockWords, "what is packed before products has their blocks");
+  static_assert(Scratch::kBlockWords == kBlockWords, "matrices packed before products have the blocks of products");
   static_assert(Scratch::kPanelColumns == kTileN && kStripN % (2 * kTileN) == 0);
 
   bool PacksB() const { return whole_b_ == nullptr || !Tiles::kReadsPackedMatrices; }

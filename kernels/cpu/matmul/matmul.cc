@@ -171,7 +171,7 @@ KernelDefinition MatmulDefinition() {
       "accumulate, of that type; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
       "[b,m,n] in elements, optional accumulate, and bf16x6: f32 may be multiplied by six products of bf16; with an "
       "epilogue (batch 1) its extras and outputs take the place of "
-      "C; with b_packed (batch 1, m and n at least 2, rows of C contiguous) B is what pack_matrix made of it; same "
+      "C; with b_packed (batch 1, m and n at least 2, rows of C contiguous) B is the result of pack_matrix; same "
       "bits with it and without, and for every number of threads",
       &Create,
       {},

@@ -29,7 +29,7 @@ class Product {
   using Operand = typename Tiles::Operand;
   using Source = typename Operand::Source;
   using Scratch = GemmScratch<Tiles>;
-  static_assert(Scratch::kBlockWords == kBlockWords, "what is packed before products has their blocks");
+  static_assert(Scratch::kBlockWords == kBlockWords, "matrices packed before products have the blocks of products");
   static constexpr int64_t kSteps = Operand::kStepsPerWord, kTileM = Tiles::kTileM, kBlockM = Tiles::kBlockM,
                            kStripN = Tiles::kStripN;
 

@@ -99,7 +99,7 @@ KernelDefinition CacheWriteDefinition() {
           "cache[blocks[r, p / S], p % S] = values[t] for each row t of sequence r at position p (sequence_positions); "
           "cache [N, S, K, D] of a floating-point type, values [T, K, D] of that type or f32; rows [R+1], lengths [R], "
           "blocks [R, M] i32; optional text format 'int8': a cache of u8 [N, S, K, D + 4] in rows of int8, and values "
-          "of any floating-point type; block 0, and what is outside of the cache, is not written",
+          "of any floating-point type; block 0, and places outside of the cache, are not written",
           &Create};
 }
 

@@ -151,7 +151,7 @@ absl::Status ExplainChain(const Complaint& complaint, const std::vector<RankStat
     absl::StrAppend(&text, "; cause: ", inquiry.Named(left), " left the group before the others were done");
   } else if (!ends.empty()) {
     absl::StrAppend(&text, "; cause: ", inquiry.Named(ends),
-                    ", alive but not there; see what it does, or raise the timeout if it needs longer");
+                    ", alive but not there; look at its log and its stack, or raise the timeout if it needs longer");
   } else {
     seen_list.push_back(complaint.rank);
     std::sort(seen_list.begin(), seen_list.end());

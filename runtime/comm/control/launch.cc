@@ -110,8 +110,10 @@ absl::StatusOr<std::optional<Launch>> FromEnvironment(Environment environment) {
     } else if (first->ranks == (**found).ranks && first->rank != (**found).rank &&
                !environment("TORCHELASTIC_RUN_ID").has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(first->source, "=", first->rank, ", but ", (**found).source, "=", (**found).rank, ", both of ",
-                       first->ranks, " ranks; unset the variable that is left over, or say --rank and --world-size"));
+          absl::StrCat(first->source, "=", first->rank, ", but ", (**found).source, "=", (**found).rank, ", both with ",
+                       first->ranks,
+                       " ranks; unset the variable of the launcher that did not start this process, or give "
+                       "--rank and --world-size"));
     }
     return absl::OkStatus();
   };

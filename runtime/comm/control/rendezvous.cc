@@ -159,7 +159,7 @@ Attempt Try(const Candidate& candidate, MessageType type, Hello hello, Clock::ti
     }
     if (std::chrono::steady_clock::now() > deadline ||
         !WaitForSocket(connection.descriptor(), connection.has_output(), deadline)) {
-      attempt.failure = absl::UnavailableError("who listens there does not answer as rank 0 would");
+      attempt.failure = absl::UnavailableError("the process that listens there does not answer as rank 0 would");
       return attempt;
     }
   }

@@ -156,8 +156,8 @@ absl::StatusOr<PlanMeaning> ComputeMeaning(const fbs::Plan& plan) {
     BOWLINE_RETURN_IF_ERROR(Annotate(values.Run(), absl::StrCat("entry '", name, "'")));
     meaning.entries.push_back(values.Finish(name));
     if (shared.meter.exhausted()) {
-      return absl::ResourceExhaustedError(absl::StrCat("what the plan computes takes more than ", kMostMeaningSteps,
-                                                       " steps to evaluate, or is in too many pieces"));
+      return absl::ResourceExhaustedError(absl::StrCat("the values of the plan take more than ", kMostMeaningSteps,
+                                                       " steps to evaluate, or are in too many pieces"));
     }
   }
   return meaning;

@@ -115,7 +115,9 @@ absl::StatusOr<bool> HaveValues(const fbs::Plan& plan) {
       all &= SizeOf(values) > 0;
     }
   }
-  if (some && !all) return Broken("some certificates say what a role computes, others do not");
+  if (some && !all)
+    return Broken(
+        "some roles have values in the certificates, others have none; either all roles have them, or none has");
   return some;
 }
 
@@ -192,7 +194,7 @@ absl::Status RequireCertificates(const fbs::Plan& plan) {
   if (has_order && SizeOf(plan.certificates()->Get(0)->roles()->Get(0)->values()) > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the plan is for ", RankCount(plan), " ranks (", DescribeMesh(plan), ") and carries no proof ",
-      has_order ? "of what they compute" : "that they do not wait for each other for ever",
+      has_order ? "that ranks compute the right values" : "that ranks do not wait for each other for ever",
       "; compile the model again with bowline-compile, which proves it and writes the proof into the plan"));
 }
 

@@ -94,11 +94,12 @@ absl::Status VerifyFeeds(const fbs::Plan& plan, absl::string_view place, const f
     for (const fbs::Buffer* buffer : {&from, &to}) {
       if (buffer->space() == fbs::MemorySpace::Device) continue;
       return Broken(feed_place, ": buffer ", Quoted(buffer->name()), " is in memory space ",
-                    fbs::EnumNameMemorySpace(buffer->space()), "; what runs hand to each other stays in Device");
+                    fbs::EnumNameMemorySpace(buffer->space()),
+                    "; a value that a run hands to the next one stays in Device");
     }
     if (input.limit() != 0) {
       return Broken(feed_place, ": input ", Quoted(input.name()), " has the limit ", input.limit(),
-                    ", which nobody checks in what a run computed");
+                    ", which nobody checks in the output of a run");
     }
   }
   return absl::OkStatus();
@@ -135,7 +136,7 @@ absl::Status VerifySequences(const fbs::Plan& plan, absl::string_view place, con
   for (uint32_t i = 0; i < SizeOf(entry.feeds()); ++i) {
     const auto* found = std::find(std::begin(inputs), std::end(inputs), entry.feeds()->Get(i)->input());
     if (found == std::end(inputs)) continue;
-    return Broken(place, ": sequences: feed ", i, " gives input ", *found, " what a run computed, which nobody checks");
+    return Broken(place, ": sequences: feed ", i, " gives input ", *found, " the output of a run, which nobody checks");
   }
   const int64_t count = buffers[1]->shape()->Get(0);
   if (buffers[0]->shape()->Get(0) != count + 1 || buffers[2]->shape()->Get(0) != count) {
@@ -214,7 +215,7 @@ absl::Status VerifyEntries(const fbs::Plan& plan) {
     const uint32_t role = plan.programs()->Get(entry.program())->role();
     if (entry.kind() != fbs::EntryKind::Custom && !kinds.insert({role, entry.kind(), entry.bucket()}).second) {
       return Broken(place, ": is of kind ", fbs::EnumNameEntryKind(entry.kind()),
-                    ", as another entry is; there may be one of a kind and bucket");
+                    ", as another entry is; there may be one entry of a kind and bucket");
     }
     const fbs::Entry& first = *first_named.emplace(TextOf(entry.name()), &entry).first->second;
     if (first.kind() != entry.kind() || first.bucket() != entry.bucket()) {

@@ -140,7 +140,7 @@ absl::Status VerifyValidRows(absl::string_view place, const fbs::Kernel& kernel)
 
 absl::Status VerifyDependences(absl::string_view place, const fbs::Kernel& kernel) {
   if (SizeOf(kernel.dependences()) > 0 && !CallsGeneratedCode(kernel)) {
-    return Broken(place, ": it says what its results depend on, which only generated code may");
+    return Broken(place, ": it has dependences of its results, which only generated code may have");
   }
   const auto accesses = [&](uint32_t argument, bool (*mode)(fbs::Access)) {
     return argument < SizeOf(kernel.arguments()) && mode(kernel.arguments()->Get(argument)->access());

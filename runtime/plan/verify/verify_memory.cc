@@ -33,22 +33,22 @@ absl::Status VerifyView(const fbs::Plan& plan, absl::string_view place, uint32_t
   const fbs::Buffer& buffer = *plan.buffers()->Get(index);
   if (buffer.view() == nullptr) return absl::OkStatus();
   const fbs::View& view = *buffer.view();
-  if (view.of() >= index) return Broken(place, ": is a view of buffer ", view.of(), ", which is not before it");
+  if (view.of() >= index) return Broken(place, ": is a view of buffer ", view.of(), ", which must stand before it");
   const fbs::Buffer& of = *plan.buffers()->Get(view.of());
   const std::string viewed = BufferPlace(plan, view.of());
-  if (of.view() != nullptr) return Broken(place, ": is a view of ", viewed, ", which is one itself");
+  if (of.view() != nullptr) return Broken(place, ": is a view of ", viewed, ", which is a view itself");
   if (buffer.kind() != fbs::BufferKind::Temporary || of.kind() != fbs::BufferKind::Temporary) {
     return Broken(place, ": is of kind ", fbs::EnumNameBufferKind(buffer.kind()), " and a view of ", viewed,
                   " of kind ", fbs::EnumNameBufferKind(of.kind()), "; both must be Temporary");
   }
   if (buffer.role() != of.role() || buffer.space() != of.space() || buffer.dtype() != of.dtype() ||
       buffer.slots() != of.slots() || buffer.slot_stride() != of.slot_stride()) {
-    return Broken(place, ": role, memory space, type of elements and slots are not those of ", viewed,
-                  ", of which it is a view");
+    return Broken(place, ": is a view of ", viewed,
+                  ", but differs from it in role, memory space, type of elements or slots");
   }
   if (buffer.offset() < of.offset() || buffer.offset() - of.offset() > of.bytes() ||
       buffer.bytes() > of.bytes() - (buffer.offset() - of.offset())) {
-    return Broken(place, ": reaches out of ", viewed, ", of which it is a view");
+    return Broken(place, ": is a view of ", viewed, ", but reaches out of it");
   }
   BOWLINE_RETURN_IF_ERROR(VerifyAxes(plan, place, view.axes()));
   if (SizeOf(view.axes()) == 0) {
@@ -58,7 +58,7 @@ absl::Status VerifyView(const fbs::Plan& plan, absl::string_view place, uint32_t
   for (const uint8_t axis : *view.axes()) {
     if (RoleCount(plan) == 1 || axis != plan.role_axis()) continue;
     return Broken(place, ": its view is along axis ", Quoted(plan.mesh()->Get(axis)->name()),
-                  ", along which ranks of a role have one place");
+                  ", along which all ranks of a role have the same coordinate");
   }
   if (view.stride() < buffer.bytes() || view.stride() % buffer.alignment() != 0) {
     return Broken(place, ": stride ", view.stride(), " of its view must be a multiple of ", buffer.alignment(),
@@ -67,8 +67,8 @@ absl::Status VerifyView(const fbs::Plan& plan, absl::string_view place, uint32_t
   const uint64_t steps = SizeAlong(plan, view.axes()) - 1;
   const uint64_t room = of.bytes() - (buffer.offset() - of.offset()) - buffer.bytes();
   if (steps == 0 || view.stride() <= room / steps) return absl::OkStatus();
-  return Broken(place, ": ", steps + 1, " ranks, ", view.stride(), " bytes apart, reach out of ", viewed,
-                ", of which it is a view");
+  return Broken(place, ": is a view of ", viewed, ", but the views of ", steps + 1, " ranks, ", view.stride(),
+                " bytes apart, reach out of it");
 }
 
 absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
@@ -133,7 +133,7 @@ absl::Status VerifyFormat(absl::string_view place, const fbs::State& state, cons
     return Broken(place, ": there is no format ", Quoted(state.format()), " of blocks; there are ", BlockFormatNames());
   }
   if (!Has(state, fbs::StateFlag::Weight) || Has(state, fbs::StateFlag::Trained)) {
-    return Broken(place, ": has a format, which only weights have that nothing trains");
+    return Broken(place, ": has a format, but only weights that are not trained may have one");
   }
   if (buffer.dtype() != fbs::DType::U8 || SizeOf(buffer.shape()) != 3 ||
       buffer.shape()->Get(2) != InfoOf(*format).block_bytes) {
@@ -195,7 +195,8 @@ absl::Status VerifyMirrors(const fbs::Plan& plan) {
 
 // A checkpoint has one tensor of a key, and each role counts its steps.
 absl::Status VerifySavedKey(absl::string_view place, const fbs::State& state, std::set<absl::string_view>& saved) {
-  if (TextOf(state.key()) == "__metadata__") return Broken(place, ": the key is taken in safetensors files");
+  if (TextOf(state.key()) == "__metadata__")
+    return Broken(place, ": safetensors files reserve this key; use another one");
   if (Has(state, fbs::StateFlag::Step)) return absl::OkStatus();
   if (saved.insert(TextOf(state.key())).second) return absl::OkStatus();
   return Broken(place, ": another role saves a tensor of this key");
@@ -223,7 +224,7 @@ absl::Status VerifyStates(const fbs::Plan& plan) {
   }
   for (uint32_t i = 0; i < plan.buffers()->size(); ++i) {
     if (plan.buffers()->Get(i)->space() == fbs::MemorySpace::External && !listed[i]) {
-      return Broken(BufferPlace(plan, i), ": is in memory space External, but no state says by which key it is given");
+      return Broken(BufferPlace(plan, i), ": is in memory space External, but no state names the key of its tensor");
     }
   }
   return VerifyMirrors(plan);
@@ -290,7 +291,7 @@ absl::Status VerifyMemory(const fbs::Plan& plan) {
     const auto [other, is_first] = faults.emplace(buffer.role(), i);
     if (is_first) continue;
     return Broken("buffer ", i, " ", Quoted(buffer.name()), ": is of kind Fault, as buffer ", other->second,
-                  " of the same role is; all faults of a role are in one");
+                  " of the same role is; a role has one buffer of this kind");
   }
   BOWLINE_RETURN_IF_ERROR(VerifyStates(plan));
   return VerifyConstants(plan);

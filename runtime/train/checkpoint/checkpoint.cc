@@ -105,7 +105,7 @@ absl::Status DeleteCheckpoint(const std::string& name) {
   fs::remove_all(hidden, error);
   if (!error) return absl::OkStatus();
   return ErrnoToStatus(error.value(), absl::StrCat("cannot delete all of the old checkpoint '", path,
-                                                   "'; delete what is left of it, '", hidden, "'"));
+                                                   "'; delete the rest of it, '", hidden, "'"));
 }
 
 // A tensor and where it comes from.
@@ -127,10 +127,11 @@ absl::Status CheckRounded(StoredTensors& parameters, StoredTensors& optimizer, c
                           const std::string& key, const ShardedTensor& sharded, int64_t rank) {
   const StoredTensors::Tensor* rounded = parameters.Find(key);
   const auto error = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat("'", parameters.path(), "': ", what, " of '", key, "' is not what '",
-                                                   exact.key, "' in '", optimizer.path(),
-                                                   "' rounds to; one of both was changed, or is of another checkpoint. "
-                                                   "Resume from another one, or begin a new run "
+    return absl::InvalidArgumentError(absl::StrCat("'", parameters.path(), "': ", what, " of '", key,
+                                                   "' differs from the rounded '", exact.key, "' in '",
+                                                   optimizer.path(),
+                                                   "'; one of both files was changed, or is of another checkpoint. "
+                                                   "Resume from another checkpoint, or begin a new run "
                                                    "from these parameters with --weights"));
   };
   if (rounded == nullptr) return absl::OkStatus();  // MatchRole says so

@@ -57,7 +57,7 @@ absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, Elemen
   };
   if (file.empty()) return invalid("is empty");
   if (LooksLikeNpy(file) || LooksLikeLlmc(file) || LooksLikeMegatronIndex(file)) {
-    return invalid(absl::StrCat("has a header that says what it is; leave out '", NameOf(type), ":'"));
+    return invalid(absl::StrCat("has a header that states its format; leave out '", NameOf(type), ":'"));
   }
   const absl::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   for (const KnownFile& known : kKnownFiles) {

@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::stri
   }
   if (const std::string part = ShardFileName(role, 0); Exists(checkpoint, part)) {
     return absl::NotFoundError(absl::StrCat("'", checkpoint, "' has '", part, "' of a rank, but no ", kShardIndexFile,
-                                            ", which says what ranks hold"));
+                                            ", which lists the tensors of each rank"));
   }
   BOWLINE_ASSIGN_OR_RETURN(SafetensorsFile file,
                            SafetensorsFile::Open(absl::StrCat(checkpoint, "/", WholeFileName(role))));

@@ -98,7 +98,7 @@ TEST(Certificates, SayWhatIsComputed) {
   EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->values.emplace_back(1, 2); }),
               HasSubstr("something else"));
   EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->values.clear(); }),
-              HasSubstr("some certificates say what a role computes, others do not"));
+              HasSubstr("some roles have values in the certificates, others have none"));
   EXPECT_TRUE(change([](P& p) { std::swap(p.kernels.front(), p.kernels.back()); }).ok());  // the only one
   EXPECT_TRUE(change([](P& p) { p.buffers[0]->name = "renamed"; }).ok());
   // Without values it proves that nobody waits for ever, which is not enough to run it.
@@ -108,7 +108,7 @@ TEST(Certificates, SayWhatIsComputed) {
   const auto bytes = BytesOf(plan);
   EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok());
   EXPECT_THAT(std::string(RequireCertificates(PlanIn(bytes)).message()),
-              HasSubstr("carries no proof of what they compute; compile the model again"));
+              HasSubstr("carries no proof that ranks compute the right values; compile the model again"));
 }
 
 TEST(Certificates, SessionsRequireThem) {

@@ -391,8 +391,8 @@ using B = fbs::BufferT;
 INSTANTIATE_TEST_SUITE_P(
     All, BadViews,
     ::testing::Values(
-        BadView{"OfItself", [](P&, B& own) { own.view->of = 4; }, "is a view of buffer 4, which is not before it"},
-        BadView{"OfNothing", [](P&, B& own) { own.view->of = 9; }, "is a view of buffer 9, which is not before it"},
+        BadView{"OfItself", [](P&, B& own) { own.view->of = 4; }, "is a view of buffer 4, which must stand before it"},
+        BadView{"OfNothing", [](P&, B& own) { own.view->of = 9; }, "is a view of buffer 9, which must stand before it"},
         BadView{"OfAView",
                 [](P& plan, B&) {
                   plan.buffers[3]->view = std::make_unique<fbs::ViewT>();
@@ -400,12 +400,15 @@ INSTANTIATE_TEST_SUITE_P(
                   plan.buffers[2]->kind = BufferKind::Temporary;
                   plan.buffers[3]->offset = plan.buffers[2]->offset;
                 },
-                "which is one itself"},
+                "which is a view itself"},
         BadView{"OfAnInput", [](P&, B& own) { own.view->of = 0; }, "both must be Temporary"},
-        BadView{"OfAnotherType", [](P&, B& own) { own.dtype = fbs::DType::I32; }, "are not those of buffer 3 'whole'"},
-        BadView{"BeforeTheWhole", [](P&, B& own) { own.offset -= 64; }, "reaches out of buffer 3 'whole'"},
-        BadView{"BehindTheWhole", [](P&, B& own) { own.offset += 64; }, "3 ranks, 64 bytes apart, reach out of"},
-        BadView{"TooFarApart", [](P&, B& own) { own.view->stride = ~uint64_t{3}; }, "reach out of buffer 3 'whole'"},
+        BadView{"OfAnotherType", [](P&, B& own) { own.dtype = fbs::DType::I32; },
+                "is a view of buffer 3 'whole', but differs from it"},
+        BadView{"BeforeTheWhole", [](P&, B& own) { own.offset -= 64; },
+                "is a view of buffer 3 'whole', but reaches out of it"},
+        BadView{"BehindTheWhole", [](P&, B& own) { own.offset += 64; },
+                "the views of 3 ranks, 64 bytes apart, reach out of it"},
+        BadView{"TooFarApart", [](P&, B& own) { own.view->stride = ~uint64_t{3}; }, "bytes apart, reach out of it"},
         BadView{"TooClose", [](P&, B& own) { own.view->stride = 60; }, "must be a multiple of 4 and at least its 64"},
         BadView{"Misaligned", [](P&, B& own) { own.view->stride = 65; }, "must be a multiple of 4 and at least its 64"},
         BadView{"AlongNothing", [](P&, B& own) { own.view->axes = {7}; }, "ax"},

@@ -361,7 +361,7 @@ TEST(CudaProgram, RefusesEpiloguesThatTheLibraryLacks) {
   EXPECT_TRUE(ProgramOf(WithEpilogue("bias_gelu", 5, 7, 3, bf16, bf16)).ok());
   // Processors have epilogues of their own.
   EXPECT_THAT(std::string(CreateKernel(bias).status().message()),
-              ::testing::HasSubstr("this device has none: compile for it"));
+              ::testing::HasSubstr("this device has none: compile for this device"));
 }
 
 TEST(CudaProgram, ProductsAreALibrarys) {

@@ -112,7 +112,7 @@ const Rule kRules[] = {
        Move(p, kTable, fbs::MemorySpace::External);
        p.states.erase(p.states.begin());
      },
-     "buffer 0 'table': is in memory space External, but no state says by which key it is given"},
+     "buffer 0 'table': is in memory space External, but no state names the key of its tensor"},
     {"NoAlignment", [](P& p) { p.buffers[kRows]->alignment = 0; },
      "buffer 5 'rows': alignment 0 is no power of two up to 4096"},
     {"OddAlignment", [](P& p) { p.buffers[kRows]->alignment = 96; }, "alignment 96 is no power of two"},

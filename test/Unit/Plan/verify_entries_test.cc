@@ -20,7 +20,7 @@ const Rule kEntryRules[] = {
     {"UnknownKind", [](P& p) { p.entries[1]->kind = static_cast<fbs::EntryKind>(8); },
      "entry 1 'step': unknown kind 8"},
     {"KindTwice", [](P& p) { p.entries[1]->kind = fbs::EntryKind::Init; },
-     "entry 1 'step': is of kind Init, as another entry is; there may be one of a kind and bucket"},
+     "entry 1 'step': is of kind Init, as another entry is; there may be one entry of a kind and bucket"},
     {"NoBucket", [](P& p) { p.entries[1]->kind = fbs::EntryKind::Step; },
      "entry 1 'step': is of kind Step, which needs a bucket of 1 or more tokens"},
     {"BucketOfNone", [](P& p) { p.entries[0]->bucket = 4; },
@@ -90,7 +90,7 @@ const Rule kOverlapRules[] = {
        CopyAt(p, 1, 2, 0).bytes = 20;
        p.entries[1]->feeds.emplace_back(0, 0);
      },
-     "has the limit 32, which nobody checks in what a run computed"},
+     "has the limit 32, which nobody checks in the output of a run"},
 };
 
 const Rule kPreparationRules[] = {
@@ -157,7 +157,7 @@ const Rule kSequenceRules[] = {
      },
      "sequences: input 'lengths' is divided among ranks; each needs all of it"},
     {"Fed", [](P& p) { p.entries[1]->feeds.emplace_back(0, 3); },
-     "sequences: feed 0 gives input 3 what a run computed, which nobody checks"},
+     "sequences: feed 0 gives input 3 the output of a run, which nobody checks"},
     {"OneInputTwice", [](P& p) { SequencesOf(p).rows = 2; },
      "sequences: inputs have 3 rows, 3 lengths and 3 tables; it must be one more row, and as many tables as lengths"},
     {"FewerTables", [](P& p) { InputAt(p, 3).shape = {2, 3}; },

@@ -110,7 +110,7 @@ const Rule kKernelRules[] = {
     {"NoGeometry", [](P& p) { p.kernels[kAdd]->geometry.Reset(); },
      "kernel 5 'fixture_add': the geometry of its launches is absent"},
     {"DependenceOfARegisteredKernel", [](P& p) { DependenceOf(p, kMatmul); },
-     "kernel 4 'matmul': it says what its results depend on, which only generated code may"},
+     "kernel 4 'matmul': it has dependences of its results, which only generated code may"},
     {"DependenceOfAnOperand", [](P& p) { DependenceOf(p).output = 0; },
      "kernel 5 'fixture_add': dependence 0: argument 0 is not written"},
     {"DependenceOfNoArgument", [](P& p) { DependenceOf(p).output = 3; }, "dependence 0: argument 3 is not written"},

@@ -44,7 +44,7 @@ const Rule kMemoryRules[] = {
     {"BufferSource", [](P& p) { p.buffers[kRows]->source = 3; },
      "buffer 5 'rows': source 3 does not exist; there are 3"},
     {"EmptyKey", [](P& p) { p.states[0]->key = ""; }, "state 0 '': the key is empty"},
-    {"KeyOfSafetensors", [](P& p) { p.states[0]->key = "__metadata__"; }, "the key is taken in safetensors files"},
+    {"KeyOfSafetensors", [](P& p) { p.states[0]->key = "__metadata__"; }, "safetensors files reserve this key"},
     {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
     {"RoleAxisOfNoRoles", [](P& p) { p.role_axis = 1; }, "role_axis 1 tells roles apart, but there are not several"},
     {"UnknownFlags", [](P& p) { p.states[0]->flags = static_cast<fbs::StateFlag>(0xc3); },
@@ -97,7 +97,7 @@ const Rule kMemoryRules[] = {
          fault.slot_stride = 0;
        }
      },
-     "of kind Fault, as buffer 10 of the same role is; all faults of a role are in one"},
+     "of kind Fault, as buffer 10 of the same role is; a role has one buffer of this kind"},
     {"ConstantBuffer", [](P& p) { p.constants[0]->buffer = 10; }, "constant 0: buffer 10 does not exist"},
     {"ConstantKind", [](P& p) { p.constants[0]->buffer = kRows; },
      "constant 0: buffer 5 'rows' is of kind Temporary, not Constant"},

@@ -111,7 +111,7 @@ TEST(Explain, FollowsTheChain) {
       status.message(),
       "rank 0 waited 5 s for rank 1 in barrier (operation 1 of communicator 'all'); rank 1 waits for rank 2 in "
       "receive of 6 f32 from rank 2 (operation 0 of communicator 'pair'); rank 2 is in no operation; cause: rank 2 "
-      "(host h, pid 1), alive but not there; see what it does, or raise the timeout if it needs longer");
+      "(host h, pid 1), alive but not there; look at its log and its stack, or raise the timeout if it needs longer");
 }
 
 TEST(Explain, SeesCycles) {

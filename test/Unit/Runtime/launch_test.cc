@@ -155,7 +155,7 @@ TEST(Launch, OpenMpi) {
   ExpectLaunch(Detect({}, With(two_machines, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}})), 2, 4, 2, "a:1");
   // Left over from another shell: all ranks would take themselves for rank 0.
   ExpectRefused(Detect({}, With(kOpenMpi, {{"RANK", "0"}, {"WORLD_SIZE", "4"}})),
-                "RANK=0, but OMPI_COMM_WORLD_RANK=2, both of 4 ranks");
+                "RANK=0, but OMPI_COMM_WORLD_RANK=2, both with 4 ranks");
 }
 
 TEST(Launch, Pmi) {

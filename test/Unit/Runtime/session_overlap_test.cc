@@ -340,7 +340,7 @@ TEST_P(Overlap, WhatTheDeviceMayUseIsRefused) {
   std::vector<float> one(1);
   refused(session->ReadAll(*session->State("steps"), absl::MakeSpan(one)), "buffer 'steps' cannot be read meanwhile");
   refused(session->WriteAll<float>(*session->State("steps"), one), "buffer 'steps' cannot be written meanwhile");
-  refused(session->Run(init), "a run of entry 'step' is under way, and entry 'init' begins when it was waited for");
+  refused(session->Run(init), "a run of entry 'step' is under way; wait for it before entry 'init' begins");
   const auto second = session->Start(step);
   ASSERT_TRUE(second.ok()) << second.status();
   refused(write(), "buffer 'tokens' cannot be written meanwhile");

@@ -171,7 +171,7 @@ TEST_F(CheckpointBadInputTest, ARoundedParameterThatSomebodyChanged) {
     std::filesystem::copy_file(directory_ / "other/step-00000007/" + file, checkpoint_ + "/" + file,
                                std::filesystem::copy_options::overwrite_existing);
     EXPECT_THAT(LoadError(model_.Tensors()),
-                AllOf(HasSubstr("element [240, 1] of 'model.weight' is not what 'exact.model.weight'"),
+                AllOf(HasSubstr("element [240, 1] of 'model.weight' differs from the rounded 'exact.model.weight'"),
                       HasSubstr("--weights")));
     WriteWholeFile(checkpoint_ + "/" + file, good);
   }

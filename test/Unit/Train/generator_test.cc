@@ -107,13 +107,13 @@ TEST(GeneratorTest, EachTextBeginsWithEmptyCaches) {
   fbs::PlanT without = ToyGeneratePlan(shape), training = ToyGeneratePlan(shape);
   without.entries.pop_back();
   EXPECT_THAT(GenerateText(*ToySession(std::move(without)), "A", {.max_new_tokens = 1}).status().ToString(),
-              HasSubstr("lacks, beside it, an entry of kind Init that sets what is per request and no weights"));
+              HasSubstr("lacks, beside it, an entry of kind Init that sets the states of a request and no weights"));
   auto step = std::make_unique<fbs::EntryT>(*training.entries[1]);
   step->name = "step";
   step->kind = fbs::EntryKind::TrainStep;
   training.entries.push_back(std::move(step));
   EXPECT_THAT(GenerateText(*ToySession(std::move(training)), "A", {.max_new_tokens = 1}).status().ToString(),
-              HasSubstr("an entry of kind Init that sets what is per request and no weights"));
+              HasSubstr("an entry of kind Init that sets the states of a request and no weights"));
 }
 
 TEST(GeneratorTest, BadInput) {

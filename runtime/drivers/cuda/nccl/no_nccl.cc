@@ -6,7 +6,7 @@ namespace bowline {
 
 absl::StatusOr<std::unique_ptr<NcclLibrary>> OpenNccl(const CudaCard*, CudaMemory*, const std::vector<std::string>&) {
   return absl::UnavailableError(
-      "this build has no NCCL: nccl.h was not beside cuda.h when it was made; build where it is, or leave out "
+      "this build has no NCCL, because nccl.h was not beside cuda.h; add nccl.h there and build again, or leave out "
       "communicators=nccl");
 }
 
