@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/check-prose.py: which pages and sources it reads, and which sentences it refuses."""
+"""Tests of scripts/check-prose.py: which pages, sources and messages it reads, and which sentences it refuses."""
 
 import pathlib
 import subprocess
@@ -27,7 +27,14 @@ echo what what what  # Who asks?
 
 HEADER = f"""\
 // {LONG.replace(chr(10), " ")}
-const char* what = "What is wrong with what? // What?";  // none of `what`
+const char* what = "What now";  /* none of `what` */ int what;
+"""
+
+MESSAGES = f"""\
+#include "what/what.h"  // What is only said here.
+/* "What is only said here?" */
+auto what = Error("what", 'w', '"', "what now", R"(\\w+ what what what)",
+                  R"(what what what)" /* what what what */ "{LONG.replace(chr(10), '"' + chr(10) + '"')}");
 """
 
 TABLEGEN = f"""\
@@ -47,6 +54,10 @@ def What : Op<"what", "what it"> {{
 """
 
 
+# Those with messages, one of each group.
+FOLDERS = ("runtime/comm", "compiler", "passes", "dialects/Graph", "checker", "kernels/cpu")
+
+
 class CheckProseTest(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
@@ -57,6 +68,9 @@ class CheckProseTest(unittest.TestCase):
         self.write("checker/Check.h", HEADER)
         self.write("runtime/hal/device.h", HEADER)
         self.write("runtime/drivers/driver.h", "// What no rule reads.\n")
+        for folder in FOLDERS:
+            self.write(f"{folder}/messages.cc", MESSAGES)
+        self.write("types/types.cc", 'Error("What no rule reads.");\n')
         self.write("build/README.md", "What was built.\n")
         self.write("CHANGELOG.md", "What changed.\n")
 
@@ -72,7 +86,11 @@ class CheckProseTest(unittest.TestCase):
     def test_good(self):
         result = self.check()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(result.stdout, "prose: 1 pages, 3 sources, 0 violations\n")
+        lines = result.stdout.splitlines()
+        self.assertEqual(lines[-1], "prose: 1 pages, 10 sources, 0 violations")
+        self.assertEqual(len(lines), 11)
+        self.assertRegex(lines[0], r"^prose: pages: 'what' stands 1 times in 10\d\d words, 0\.9\d per 1,000$")
+        self.assertRegex(lines[4], r"^prose: messages of the runtime: 'what' stands 0 times in 10\d\d words, 0\.00 per 1,000$")
 
     def test_first_words(self):
         for sentence, word in (("What is left stays.", "What"), ("It ends. Who waits is named.", "Who"),
@@ -110,7 +128,9 @@ class CheckProseTest(unittest.TestCase):
                 ("dialects/Graph/Graph.h", "", f"// {what}\n", 1),
                 ("runtime/hal/device.h", HEADER, HEADER + f'char c = \'"\';  // "c": {what}\n', 3),
                 ("passes/Passes.td", TABLEGEN, TABLEGEN.replace("The name of a thing", what), 3),
+                ("checker/Check.h", HEADER, HEADER + f"/* A block\n * and {what}\n */\n", 4),
                 ("passes/Passes.td", TABLEGEN, TABLEGEN.replace("A text.", what), 5),
+                ("passes/One.td", "", f"let description = [{{ {what} }}];\n", 1),
                 ("dialects/Graph/Graph.td", "", f"let methods = [InterfaceMethod<[{{\n{what}\n}}]>];\n", 2)):
             with self.subTest(name, line=line):
                 self.write(name, bad)
@@ -125,9 +145,41 @@ class CheckProseTest(unittest.TestCase):
                 self.assertIn(f"{name}:{line}: a sentence begins with 'What'", result.stderr)
                 self.write(name, good)
 
+    def test_messages(self):
+        what = "The pass says what it does."
+        one_line = f'Error("{what}");'
+        for folder, code, line in (
+                *((folder, one_line, 1) for folder in FOLDERS),
+                ("passes", 'Error("It", "\\"says\\" "\n  "what it does. It ends.\\nWhat is left stays.");', 2),
+                ("compiler", f'constexpr char kHelp[] = R"x(Usage: "a)"\n{what})x";', 2)):
+            with self.subTest(code, folder=folder):
+                name = f"{folder}/more.cpp"
+                self.write(name, code.replace("\\nWhat is left stays.", ""))
+                # Once in the 1,000 words of the group, however few the file has.
+                self.assertIn(f"{name}:{line}: 'what' stands 1 times in 1", self.check("--limit", "0.9").stderr)
+                self.write(name, code.replace(what, "It ends. What is left stays."))
+                self.assertIn(f"{name}:{line}: a sentence begins with 'What'", self.check().stderr)
+                (self.root / name).unlink()
+
+    def test_first_word_of_a_message(self):
+        for code, word in (('Error("what is left stays");', "what"), ('Error(f, "who waits is named");', "who"),
+                           ('return bad ? "it ends there"\n : "what is left stays";', "what")):
+            with self.subTest(code):
+                self.write("passes/more.cpp", code)
+                self.assertIn(f": a sentence begins with '{word}'", self.check().stderr)
+        for code in ('StrCat(name, ": it ends: what is left stays");', 'Error("it ends there "\n"who knows where");',
+                     'StrCat(name, " who waits there");'):
+            with self.subTest(code):
+                self.write("passes/more.cpp", code)
+                self.assertEqual(self.check().stderr, "")
+
     def test_no_sources(self):
-        (self.root / "checker/Check.h").unlink()
-        self.assertEqual(self.check().returncode, 1)
+        for name in ("checker/Check.h", "passes/messages.cc"):
+            with self.subTest(name):
+                text = (self.root / name).read_text()
+                (self.root / name).unlink()
+                self.assertEqual(self.check().returncode, 1)
+                self.write(name, text)
 
     def test_no_pages(self):
         (self.root / "docs/page.md").unlink()
