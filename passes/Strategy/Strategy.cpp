@@ -160,8 +160,7 @@ LogicalResult Strategy::readPatterns(dist::StrategyOp op) {
         return line.emitOpError("takes axis \"")
                << stageAxis
                << "\", the axis of the pipeline stages: each stage has parameters of its own, so this axis cannot "
-                  "divide "
-                  "them; use another axis of the mesh"
+                  "divide them; use another axis of the mesh"
                << (op.getOnly<dist::StagesOp>() ? "" : ", or rename this one if the model shall have no stages");
     patterns.push_back({line.getPattern().str(), line.getSharding(), line.getLoc()});
   }
@@ -177,10 +176,10 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
   if (line.getAxis()) {
     zeroAxis = *line.getAxis();
     if (zeroAxis == stageAxis)
-      return line.emitOpError("takes axis \"") << stageAxis
-                                               << "\", the axis of the pipeline stages: each stage has parameters of "
-                                                  "its own, so there are no copies along "
-                                                  "this axis to divide; use an axis of the batch";
+      return line.emitOpError("takes axis \"")
+             << stageAxis
+             << "\", the axis of the pipeline stages: each stage has parameters of its own, so there are no copies "
+                "along it to divide; use an axis of the batch";
     return success(); // ZeroSharding sees the sums over it
   }
   auto several = [&](StringRef axis) { return getSize(axis) > 1; };

@@ -111,9 +111,8 @@ absl::StatusOr<std::optional<Launch>> FromEnvironment(Environment environment) {
                !environment("TORCHELASTIC_RUN_ID").has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat(first->source, "=", first->rank, ", but ", (**found).source, "=", (**found).rank, ", both with ",
-                       first->ranks,
-                       " ranks; unset the variable of the launcher that did not start this process, or give "
-                       "--rank and --world-size"));
+                       first->ranks, " ranks; unset the variable of the launcher that did not start this process, or ",
+                       "give --rank and --world-size"));
     }
     return absl::OkStatus();
   };

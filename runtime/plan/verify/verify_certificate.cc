@@ -115,9 +115,9 @@ absl::StatusOr<bool> HaveValues(const fbs::Plan& plan) {
       all &= SizeOf(values) > 0;
     }
   }
-  if (some && !all)
-    return Broken(
-        "some roles have values in the certificates, others have none; either all roles have them, or none has");
+  if (some && !all) {
+    return Broken("some roles have values in the certificates, others have none; all roles have them, or none has");
+  }
   return some;
 }
 

@@ -195,8 +195,9 @@ absl::Status VerifyMirrors(const fbs::Plan& plan) {
 
 // A checkpoint has one tensor of a key, and each role counts its steps.
 absl::Status VerifySavedKey(absl::string_view place, const fbs::State& state, std::set<absl::string_view>& saved) {
-  if (TextOf(state.key()) == "__metadata__")
+  if (TextOf(state.key()) == "__metadata__") {
     return Broken(place, ": safetensors files reserve this key; use another one");
+  }
   if (Has(state, fbs::StateFlag::Step)) return absl::OkStatus();
   if (saved.insert(TextOf(state.key())).second) return absl::OkStatus();
   return Broken(place, ": another role saves a tensor of this key");
