@@ -53,10 +53,14 @@ static SplitColumnReductionsOptions splitColumnReductionsOptions(const PipelineO
 
 static PackWeightsOptions packWeightsOptions(const PipelineOptions &options) {
   PackWeightsOptions pack;
-  pack.memoryLimit = options.memoryLimit;
   if (options.hasSmallSizes)
     pack.minSaving = pack.minPersistentSaving = std::numeric_limits<double>::lowest();
   return pack;
+}
+
+static AllocateMemoryOptions allocateMemoryOptions(const PipelineOptions &options) {
+  PackWeightsOptions pack = packWeightsOptions(options);
+  return {options.memoryLimit, pack.minSaving, pack.minPersistentSaving, options.links};
 }
 
 std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
@@ -178,10 +182,12 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [] { return createMapWeights(); });
   step("donate-buffers", Phase::Hoist, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
+  step("allocate-memory", Phase::Hoist, "before the passes that spend memory to save time", true,
+       [=] { return createAllocateMemory(allocateMemoryOptions(options)); });
   step("hoist-into-prepare", Phase::Hoist, "after everything that adds or removes commands of a call", true,
-       [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
+       [] { return createHoistIntoPrepare(); });
   step("hoist-invariants", Phase::Hoist, "after everything that adds or removes commands of a microbatch", true,
-       [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
+       [] { return createHoistInvariants(); });
   if (options.target->packing)
     step("pack-weights", Phase::Hoist, "after weights in bf16 are computed once", true,
          [=] { return createPackWeights(packWeightsOptions(options)); });

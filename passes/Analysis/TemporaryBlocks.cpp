@@ -111,20 +111,3 @@ int64_t bowline::arenaBytes(ModuleOp module) {
     temporary = std::max(temporary, TemporaryBlocks(program, symbols).pack().bytes);
   return persistent + temporary;
 }
-
-size_t bowline::changesWithin(ModuleOp module, int64_t limit, size_t count,
-                              llvm::function_ref<void(ModuleOp copy, size_t n)> apply) {
-  auto fits = [&](size_t n) {
-    RoleCopy copy(module);
-    apply(*copy, n);
-    return arenaBytes(*copy) <= limit;
-  };
-  if (limit == 0 || count == 0 || fits(count))
-    return count;
-  size_t good = 0, bad = count;
-  while (bad - good > 1) {
-    size_t middle = good + (bad - good) / 2;
-    (fits(middle) ? good : bad) = middle;
-  }
-  return good;
-}

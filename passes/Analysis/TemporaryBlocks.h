@@ -49,11 +49,6 @@ private:
 /// by the padding behind the last buffer.
 int64_t arenaBytes(mlir::ModuleOp module);
 
-/// The largest n <= `count`, found by bisection, such that the arena has at most `limit` bytes after the first n of
-/// `count` changes; `count` if `limit` is 0. `apply` makes the first n changes in a copy of `module` (Roles.h).
-size_t changesWithin(mlir::ModuleOp module, int64_t limit, size_t count,
-                     llvm::function_ref<void(mlir::ModuleOp copy, size_t n)> apply);
-
 } // namespace bowline
 
 #endif // BOWLINE_PASSES_ANALYSIS_TEMPORARYBLOCKS_H

@@ -7,13 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/Remarks.h"
-#include "passes/Analysis/Roles.h"
-#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Hoisting/InvariantHoisting.h"
 #include "passes/Hoisting/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
-
-#include <limits>
 
 namespace bowline {
 #define GEN_PASS_DEF_HOISTINVARIANTS
@@ -31,13 +27,7 @@ public:
 
   void runOnProgram() override {
     ModuleOp module = getOperation();
-    size_t most = std::numeric_limits<size_t>::max();
-    if (memoryLimit > 0) {
-      RoleCopy copy(module);
-      size_t all = InvariantHoisting(*copy).run(most);
-      most = changesWithin(module, memoryLimit, all, [](ModuleOp copy, size_t n) { InvariantHoisting(copy).run(n); });
-    }
-    size_t moved = InvariantHoisting(module).run(most);
+    size_t moved = InvariantHoisting(module).run();
     if (moved > 0)
       remark::passed(module.getLoc(), remark::RemarkOpts::name("HoistInvariants").category("memory"))
           << llvm::formatv("{0} commands run once instead of once per microbatch", moved).str();

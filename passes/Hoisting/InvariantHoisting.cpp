@@ -18,15 +18,15 @@ using namespace bowline;
 /// A value that takes more bytes than its operands may still be kept up to this size.
 static constexpr int64_t kSmallBytes = 1 << 20;
 
-size_t InvariantHoisting::run(size_t most) {
+size_t InvariantHoisting::run(HoistListener moves) {
   size_t moved = 0;
   for (auto program : module.getOps<plan::ProgramOp>())
     for (auto segment : llvm::to_vector(program.getBody().front().getOps<plan::SegmentOp>()))
-      moved += hoistFrom(segment, most - moved);
+      moved += hoistFrom(segment, moves);
   return moved;
 }
 
-size_t InvariantHoisting::hoistFrom(plan::SegmentOp segment, size_t most) {
+size_t InvariantHoisting::hoistFrom(plan::SegmentOp segment, HoistListener moves) {
   SegmentInvariants invariants(segment, symbols);
   if (invariants.runs() < 2)
     return 0;
@@ -34,8 +34,6 @@ size_t InvariantHoisting::hoistFrom(plan::SegmentOp segment, size_t most) {
   // Equal launches, such as the copies of one that recomputation made, become one again.
   std::map<std::vector<const void *>, plan::LaunchOp> known;
   for (auto launch : llvm::to_vector(segment.getBody().front().getOps<plan::LaunchOp>())) {
-    if (moved == most)
-      break;
     if (!isHoistable(launch, invariants))
       continue;
     std::vector<const void *> content = {launch.getKernelAttr().getAsOpaquePointer()};
@@ -45,6 +43,8 @@ size_t InvariantHoisting::hoistFrom(plan::SegmentOp segment, size_t most) {
       else
         content.push_back(use.buffer.getAsOpaquePointer());
     auto [equal, isNew] = known.try_emplace(content, launch);
+    if (moves)
+      moves(launch, isNew);
     if (isNew)
       launch->moveBefore(&segmentBefore(segment).getBody().front(), segmentBefore(segment).getBody().front().end());
     else
@@ -85,6 +85,8 @@ bool InvariantHoisting::isOwnResult(plan::LaunchOp launch, Value buffer, const S
 }
 
 bool bowline::isWorthKeeping(plan::LaunchOp launch, SymbolTable &symbols) {
+  if (launch->hasAttr(kStaysAttr))
+    return false;
   int64_t read = 0, written = 0;
   for (const CommandUse &use : usesOf(launch, symbols)) {
     auto buffer = use.buffer.getDefiningOp<plan::BufferOp>();

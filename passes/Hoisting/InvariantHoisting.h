@@ -14,7 +14,15 @@
 
 namespace bowline {
 
-/// Whether keeping the results of `launch` in memory pays: not if they are much larger than its operands.
+/// A mark of launches: they stay where they are, because their results would take memory that is worth more elsewhere.
+inline constexpr llvm::StringLiteral kStaysAttr = "plan.stays";
+
+/// Called before a launch moves. `isNew`: false if an equal launch moved before, whose results replace those of this
+/// one.
+using HoistListener = llvm::function_ref<void(plan::LaunchOp launch, bool isNew)>;
+
+/// Whether keeping the results of `launch` in memory pays: not if they are much larger than its operands, and not if
+/// the launch is marked kStaysAttr.
 bool isWorthKeeping(plan::LaunchOp launch, mlir::SymbolTable &symbols);
 
 /// Replaces the results of `launch` by those of `equal`, which computes the same, and erases `launch`.
@@ -26,11 +34,12 @@ class InvariantHoisting {
 public:
   explicit InvariantHoisting(mlir::ModuleOp module) : module(module), symbols(module) {}
 
-  /// Moves the first `most` such launches, in program order, and returns the number that it moved.
-  size_t run(size_t most);
+  /// Moves all such launches that are not marked kStaysAttr, in program order, and returns their number. Calls `moves`
+  /// before it moves each.
+  size_t run(HoistListener moves = nullptr);
 
 private:
-  size_t hoistFrom(plan::SegmentOp segment, size_t most);
+  size_t hoistFrom(plan::SegmentOp segment, HoistListener moves);
   bool isHoistable(plan::LaunchOp launch, const SegmentInvariants &invariants);
   bool isOwnResult(plan::LaunchOp launch, mlir::Value buffer, const SegmentInvariants &invariants);
 

@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Dist/DistOps.h"
 #include "mlir/IR/Remarks.h"
-#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Hoisting/Passes.h"
 #include "passes/Hoisting/WeightPacking.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -29,18 +27,14 @@ public:
 
   void runOnProgram() override {
     ModuleOp module = getOperation();
-    if (dist::recomputeOf(module) == "full")
-      return markAllAnalysesPreserved();
     FailureOr<ModuleTarget> target = ModuleTarget::of(module);
     if (failed(target))
       return signalPassFailure();
-    if (!(*target)->packing)
+    if (!WeightPacking::isPossible(module, *target))
       return markAllAnalysesPreserved();
     PackingThresholds least{minSaving, minPersistentSaving};
     WeightPacking packing(module, *target, least);
-    size_t most = changesWithin(module, memoryLimit, packing.weights().size(),
-                                [&](ModuleOp copy, size_t n) { WeightPacking(copy, *target, least).run(n); });
-    for (const PackableWeight &weight : packing.weights().take_front(most))
+    for (const PackableWeight &weight : packing.weights())
       report(weight);
     auto missed = [&](size_t count, StringRef why) {
       if (count > 0)
@@ -55,8 +49,8 @@ public:
     };
     missedBelow(packing.tooLittleForGood(), least.persistent, "that persist");
     missedBelow(packing.tooLittleInStep(), least.inStep, "made in each step");
-    missed(packing.weights().size() - most, "--memory-limit leaves no room");
-    packing.run(most);
+    missed(packing.declined(), "--memory-limit leaves no room");
+    packing.run();
   }
 
 private:

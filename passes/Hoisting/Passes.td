@@ -3,6 +3,12 @@
 
 include "passes/Analysis/PhasePass.td"
 
+// Least fractions of the products' time that packing must save. Panels that each step makes anew share memory with
+// other temporaries and die after the loop of microbatches, so a small saving pays. Panels that are equal in all calls
+// stay in memory as long as the program is loaded, as a second copy of the weight, so packing must save more.
+defvar kMinSavingInStep = "0.03";
+defvar kMinSavingForGood = "0.1";
+
 def DonateBuffers : PhasePass<"donate-buffers", "Hoist"> {
   let summary = "Write results directly to their destinations instead of copying them there";
   let description = [{
@@ -13,6 +19,29 @@ def DonateBuffers : PhasePass<"donate-buffers", "Hoist"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
+def AllocateMemory : PhasePass<"allocate-memory", "Hoist"> {
+  let summary = "Choose the uses of memory within a limit that save most time";
+  let description = [{
+    Three kinds of changes make a step shorter by the cost model, and take memory: the commands that hoist-into-prepare
+    and hoist-invariants move, the weights that pack-weights packs, and the overlap of overlap-commands. Each offers the
+    seconds that it saves and the bytes that it takes. Without a limit, all are made, and this pass does nothing.
+
+    With a limit, this pass orders commands and weights by the seconds that they save per byte, a value that another one
+    is computed from before that one. For each choice of overlap it takes as many of them, in this order, as the packed
+    arena has room for; one that has no room is left out, and the search goes on behind it. The choice of overlap with
+    the largest sum of seconds decides. Launches that are left out get the marks `plan.stays` and `plan.unpacked`, which
+    the passes obey. overlap-commands comes last, and takes the room that is left.
+
+    Remark: how many changes are made, the seconds that they save, and how many have no room.
+  }];
+  let options = [
+    Option<"memoryLimit", "memory-limit", "int64_t", "0", "Most bytes of the arena; 0: no limit">,
+    Option<"minSaving", "min-saving", "double", kMinSavingInStep, "The same as for pack-weights">,
+    Option<"minPersistentSaving", "min-persistent-saving", "double", kMinSavingForGood, "The same as for pack-weights">,
+    Option<"links", "links", "std::string", "\"\"", "The same as for overlap-commands">];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
+}
+
 def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
   let summary = "Run launches once whose results are equal in all runs of a segment";
   let description = [{
@@ -20,10 +49,9 @@ def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
     buffer that the segment changes. Examples are weights rounded to bf16 and tables of angles. Its results then occupy
     memory during all runs, so a launch with small operands and large results stays in the segment.
 
-    Runs after generate-kernels, because it needs the in-place pairs of kernels. Remark: how many commands moved.
+    Launches that allocate-memory marked stay where they are. Runs after generate-kernels, because it needs the in-place
+    pairs of kernels. Remark: how many commands moved.
   }];
-  let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
-                        "Leave commands where they are rather than let the arena exceed so many bytes; 0: no limit">];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
@@ -50,18 +78,11 @@ def HoistIntoPrepare : PhasePass<"hoist-into-prepare", "Hoist"> {
     programs use become buffers of kind state that no `plan.state` names: they persist, and no checkpoint contains them.
     A launch whose results are much larger than its operands stays.
 
-    Runs after generate-kernels, because it needs the in-place pairs of kernels. Remark: how many commands moved.
+    Launches that allocate-memory marked stay where they are. Runs after generate-kernels, because it needs the in-place
+    pairs of kernels. Remark: how many commands moved.
   }];
-  let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
-                        "Leave commands where they are rather than let the arena exceed so many bytes; 0: no limit">];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
-
-// Least fractions of the products' time that packing must save. Panels that each step makes anew share memory with
-// other temporaries and die after the loop of microbatches, so a small saving pays. Panels that are equal in all calls
-// stay in memory as long as the program is loaded, as a second copy of the weight, so packing must save more.
-defvar kMinSavingInStep = "0.03";
-defvar kMinSavingForGood = "0.1";
 
 def PackWeights : PhasePass<"pack-weights", "Hoist"> {
   let summary = "Pack weights once for many matrix products";
@@ -78,14 +99,13 @@ def PackWeights : PhasePass<"pack-weights", "Hoist"> {
     Does not pack weights that products read in place anyway, such as products of few rows; bf16 weights, for a target
     without AVX512-BF16; weights for which packing saves, by the model in WeightPacking.h, less than the fraction
     `min-saving` of their products' time, or `min-persistent-saving` for panels that persist. Packs nothing if the
-    strategy recomputes `full`: a user who recomputes all activations to save memory wants no copies of weights.
+    strategy recomputes `full`: a user who recomputes all activations to save memory wants no copies of weights. Does not
+    pack weights of products that allocate-memory marked.
 
     Leaves a remark for each packed weight (bytes, calls, and the fraction of time saved), and one remark for each
     reason why other weights are not packed, with their number.
   }];
   let options = [
-    Option<"memoryLimit", "memory-limit", "int64_t", "0",
-           "Pack fewer weights rather than let the arena exceed so many bytes; 0: no limit">,
     Option<"minSaving", "min-saving", "double", kMinSavingInStep,
            "Least share of the products' time that packing must save where it is done in each step">,
     Option<"minPersistentSaving", "min-persistent-saving", "double", kMinSavingForGood,

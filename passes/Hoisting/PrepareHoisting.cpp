@@ -9,12 +9,11 @@
 #include "passes/Hoisting/PrepareHoisting.h"
 #include "passes/Analysis/KernelSignature.h"
 #include "passes/Analysis/Lifetimes.h"
-#include "passes/Hoisting/InvariantHoisting.h"
 
 using namespace mlir;
 using namespace bowline;
 
-size_t PrepareHoisting::run(size_t most) {
+size_t PrepareHoisting::run(HoistListener moves) {
   size_t moved = 0;
   if (!prepare.isPossible())
     return moved;
@@ -24,8 +23,8 @@ size_t PrepareHoisting::run(size_t most) {
     SmallVector<plan::LaunchOp> launches;
     program.walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
     for (plan::LaunchOp launch : launches)
-      if (moved < most && isHoistable(launch)) {
-        move(launch);
+      if (isHoistable(launch)) {
+        move(launch, moves);
         ++moved;
       }
   }
@@ -34,12 +33,14 @@ size_t PrepareHoisting::run(size_t most) {
   return moved;
 }
 
-void PrepareHoisting::move(plan::LaunchOp launch) {
+void PrepareHoisting::move(plan::LaunchOp launch, HoistListener moves) {
   std::vector<const void *> content = {launch.getKernelAttr().getAsOpaquePointer()};
   for (const CommandUse &use : usesOf(launch, symbols))
     if (!use.writes)
       content.push_back(use.buffer.getAsOpaquePointer());
   auto [equal, isNew] = known.try_emplace(content, launch);
+  if (moves)
+    moves(launch, isNew);
   if (isNew)
     prepare.take(launch);
   else

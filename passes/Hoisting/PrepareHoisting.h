@@ -11,6 +11,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Analysis/PrepareProgram.h"
+#include "passes/Hoisting/InvariantHoisting.h"
 
 #include <map>
 #include <vector>
@@ -23,13 +24,14 @@ class PrepareHoisting {
 public:
   explicit PrepareHoisting(mlir::ModuleOp module) : module(module), symbols(module), prepare(module, symbols) {}
 
-  /// Moves the first `most` such launches, in program order, and returns the number that it moved.
-  size_t run(size_t most);
+  /// Moves all such launches that are not marked kStaysAttr, in program order, and returns their number. Calls `moves`
+  /// before it moves each.
+  size_t run(HoistListener moves = nullptr);
 
 private:
   bool isHoistable(plan::LaunchOp launch);
   bool isOwnResult(plan::LaunchOp launch, mlir::Value buffer);
-  void move(plan::LaunchOp launch);
+  void move(plan::LaunchOp launch, HoistListener moves);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;

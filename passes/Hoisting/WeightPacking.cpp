@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Hoisting/WeightPacking.h"
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/KernelSignature.h"
@@ -27,6 +28,10 @@ static constexpr llvm::StringLiteral kProduct = "matmul", kPack = "pack_matrix";
 static constexpr unsigned kWeight = 1; // the argument of kProduct
 
 static int64_t integer(DictionaryAttr config, StringRef name) { return config.getAs<IntegerAttr>(name).getInt(); }
+
+bool WeightPacking::isPossible(ModuleOp module, const ModuleTarget &target) {
+  return target->packing && dist::recomputeOf(module) != "full";
+}
 
 WeightPacking::WeightPacking(ModuleOp module, ModuleTarget target, PackingThresholds least)
     : module(module), symbols(module), target(std::move(target)), prepare(module, symbols) {
@@ -104,6 +109,10 @@ void WeightPacking::collect(plan::SegmentOp segment) {
   for (auto launch : segment.getBody().front().getOps<plan::LaunchOp>()) {
     auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
     if (std::optional<DictionaryAttr> layout = layoutOf(launch, kernel)) {
+      if (launch->hasAttr(kUnpackedAttr)) {
+        declinedWeights.insert(launch.getOperands()[kWeight]);
+        continue;
+      }
       if (prepare.isFixed(launch.getOperands()[kWeight]))
         add(launch, *layout, std::max<int64_t>(invariants.runs(), 1), fixedWeights);
       else if (invariants.runs() > 0 && invariants.isInvariant(launch.getOperands()[kWeight]))
@@ -142,8 +151,8 @@ void WeightPacking::add(plan::LaunchOp launch, DictionaryAttr layout, int64_t ru
 // Packing
 //===----------------------------------------------------------------------===//
 
-void WeightPacking::run(size_t most) {
-  for (PackableWeight &weight : llvm::MutableArrayRef(found).take_front(most))
+void WeightPacking::run() {
+  for (PackableWeight &weight : found)
     pack(weight);
   if (llvm::any_of(found, [](const PackableWeight &weight) { return weight.isFixed; }))
     prepare.keepResults();

@@ -24,6 +24,9 @@
 
 namespace bowline {
 
+/// A mark of products: they read their weight as it is, because panels would take memory that is worth more elsewhere.
+inline constexpr llvm::StringLiteral kUnpackedAttr = "plan.unpacked";
+
 /// The second operand of matrix products that keeps its value during all runs of a segment, or in all calls of entries.
 struct PackableWeight {
   plan::SegmentOp segment; // the segment of the first product
@@ -59,7 +62,10 @@ struct PlainWeights {
 /// packs B again after some number of rows; the saving includes that.
 class WeightPacking {
 public:
-  /// Finds the weights for which packing saves at least the fraction `least`.
+  /// Whether weights may be packed: the target has panels, and the strategy does not recompute `full`.
+  static bool isPossible(mlir::ModuleOp module, const ModuleTarget &target);
+
+  /// Finds the weights of products not marked kUnpackedAttr for which packing saves at least the fraction `least`.
   WeightPacking(mlir::ModuleOp module, ModuleTarget target, PackingThresholds least);
 
   /// The weights to pack, sorted by falling saving per byte.
@@ -71,8 +77,11 @@ public:
   const PlainWeights &tooLittleForGood() const { return plainFixed; }
   const PlainWeights &tooLittleInStep() const { return plainInStep; }
 
-  /// Packs the first `most` weights.
-  void run(size_t most);
+  /// The weights of products that are marked kUnpackedAttr.
+  size_t declined() const { return declinedWeights.size(); }
+
+  /// Packs all weights.
+  void run();
 
 private:
   using WeightMap = llvm::MapVector<std::pair<mlir::Value, mlir::Attribute>, PackableWeight>;
@@ -101,7 +110,7 @@ private:
   PrepareProgram prepare;
   std::vector<PackableWeight> found;
   WeightMap fixedWeights;
-  llvm::DenseSet<mlir::Value> inPlace;
+  llvm::DenseSet<mlir::Value> inPlace, declinedWeights;
   PlainWeights plainFixed, plainInStep;
   llvm::DenseMap<mlir::Attribute, plan::KernelOp> packKernels; // by layout and type
   llvm::DenseMap<mlir::Operation *, plan::KernelOp> products;  // by the kernel that takes plain weights

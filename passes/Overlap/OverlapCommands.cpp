@@ -9,9 +9,7 @@
 #include "mlir/IR/Remarks.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Analysis/TemporaryBlocks.h"
-#include "passes/Overlap/CommandOverlap.h"
-#include "passes/Overlap/EventElision.h"
-#include "passes/Overlap/EventInsertion.h"
+#include "passes/Overlap/OverlapChoices.h"
 #include "passes/Overlap/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -47,7 +45,7 @@ public:
       most.mostPrefetch = prefetch;
     std::optional<OverlapOptions> chosen = choose(module, most);
     if (chosen)
-      overlap(module, *chosen, /*says=*/true);
+      overlap(module, *chosen);
     else
       remark::missed(module.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))
           << llvm::formatv("communication stays between commands that compute: beside them it would take more than the "
@@ -60,12 +58,12 @@ public:
 private:
   static constexpr int64_t kAsAnnotated = std::numeric_limits<int64_t>::max();
 
-  static void overlap(ModuleOp module, const OverlapOptions &options, bool says) {
+  static void overlap(ModuleOp module, const OverlapOptions &options) {
     SymbolTable symbols(module);
     CommandOverlap overlap(module, symbols, options);
     for (auto program : module.getOps<plan::ProgramOp>()) {
       std::optional<CommandOverlap::Result> result = overlap.run(program);
-      if (!result || !says)
+      if (!result)
         continue;
       if (result->earlyReductions > 0)
         remark::passed(program.getLoc(), remark::RemarkOpts::name("EarlyReductions").category("overlap"))
@@ -84,24 +82,15 @@ private:
 
   /// The first of several choices, each with less memory than the one before, that is within the limit.
   std::optional<OverlapOptions> choose(ModuleOp module, const OverlapOptions &most) {
-    OverlapOptions noPrefetch = most, noMerging = most;
-    noPrefetch.mostPrefetch = noMerging.mostPrefetch = 0;
-    noMerging.mergesRuns = false;
-    for (const OverlapOptions &options : {most, noPrefetch, noMerging})
-      if (memoryLimit == 0 || bytesWith(module, options) <= memoryLimit)
+    if (memoryLimit == 0)
+      return most;
+    for (const OverlapOptions &options : overlapChoices(most)) {
+      RoleCopy copy(module);
+      overlapCopy(*copy, options);
+      if (arenaBytes(*copy) <= memoryLimit)
         return options;
-    return std::nullopt;
-  }
-
-  static int64_t bytesWith(ModuleOp module, const OverlapOptions &options) {
-    RoleCopy copy(module);
-    overlap(*copy, options, /*says=*/false);
-    SymbolTable symbols(*copy);
-    for (auto program : (*copy).getOps<plan::ProgramOp>()) {
-      EventInsertion(program, symbols).run();
-      EventElision(program).run();
     }
-    return arenaBytes(*copy);
+    return std::nullopt;
   }
 };
 

@@ -1,6 +1,6 @@
 // What depends on parameters and constants alone runs when these are set, and its results persist.
 // RUN: bowline-opt %s --hoist-into-prepare --split-input-file | FileCheck %s
-// RUN: bowline-opt %s --hoist-into-prepare=memory-limit=448 --split-input-file | FileCheck %s --check-prefix=LIMIT
+// RUN: bowline-opt %s --allocate-memory=memory-limit=448 --hoist-into-prepare --split-input-file | FileCheck %s --check-prefix=LIMIT
 // RUN: bowline-opt %s --hoist-into-prepare --split-input-file --remark-format=emitRemark --remarks-filter=memory \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 

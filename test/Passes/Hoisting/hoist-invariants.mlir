@@ -1,6 +1,6 @@
 // What gives the same in every run of a segment runs once.
 // RUN: bowline-opt %s --hoist-invariants --split-input-file | FileCheck %s
-// RUN: bowline-opt %s --hoist-invariants=memory-limit=384 --split-input-file | FileCheck %s --check-prefix=LIMIT
+// RUN: bowline-opt %s --allocate-memory=memory-limit=384 --hoist-invariants --split-input-file | FileCheck %s --check-prefix=LIMIT
 // RUN: bowline-opt %s --hoist-invariants --split-input-file --remark-format=emitRemark --remarks-filter=memory \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 

@@ -1,7 +1,7 @@
 // A weight that several matrix products read is brought into their order once.
 // RUN: bowline-opt %s --pack-weights --split-input-file | FileCheck %s
-// RUN: bowline-opt %s --pack-weights=memory-limit=1000000 --split-input-file | FileCheck %s --check-prefix=ROOM
-// RUN: bowline-opt %s --pack-weights=memory-limit=180000 --split-input-file | FileCheck %s --check-prefix=LIMIT
+// RUN: bowline-opt %s --allocate-memory=memory-limit=1000000 --pack-weights --split-input-file | FileCheck %s --check-prefix=ROOM
+// RUN: bowline-opt %s --allocate-memory=memory-limit=180000 --pack-weights --split-input-file | FileCheck %s --check-prefix=LIMIT
 // RUN: bowline-opt %s --pack-weights --split-input-file --remark-format=emitRemark --remarks-filter=memory \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: bowline-opt %s --pack-weights=min-persistent-saving=0.03 --split-input-file | FileCheck %s --check-prefix=LITTLE

@@ -67,6 +67,14 @@ TEST_F(SmallPipelines, EveryOptimisationIsReached) {
   EquivalenceChecker checker;
   ASSERT_TRUE(succeeded(verifySteps(*experts, options(SmallCase{}), Phase::Input, Phase::Plan, checker)));
   reached.insert(checker.summary().steps.begin(), checker.summary().steps.end());
+  // Without room, all that could be computed ahead is marked.
+  const SmallCase repeated{.name = "", .model = "llama-tiny", .mesh = "dp=2", .microbatches = 2};
+  PipelineOptions limited = options(repeated);
+  limited.memoryLimit = 1;
+  OwningOpRef<ModuleOp> module = build(repeated);
+  EquivalenceChecker withLimit;
+  ASSERT_TRUE(module && succeeded(verifySteps(*module, limited, Phase::Input, Phase::Plan, withLimit)));
+  reached.insert(withLimit.summary().steps.begin(), withLimit.summary().steps.end());
   for (const Step &step : pipelineSteps(PipelineOptions()))
     if (step.optional && step.name != "merge-fusions") // which is a switch of group-fusions
       EXPECT_TRUE(reached.count(step.name.str())) << step.name.str();

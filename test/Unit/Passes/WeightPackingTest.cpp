@@ -9,7 +9,9 @@
 #include "passes/Hoisting/WeightPacking.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Analysis/TemporaryBlocks.h"
+#include "passes/Hoisting/MemoryOffers.h"
 #include "passes/Hoisting/Passes.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -146,16 +148,21 @@ TEST(WeightPacking, SaysWhatStaysPlain) {
   EXPECT_EQ(forGood.tooLittleInStep().count, 0u);
 }
 
-TEST(WeightPacking, PacksTheFirstOnes) {
-  for (size_t most : {0, 1, 3}) {
+TEST(WeightPacking, LeavesMarkedProductsAlone) {
+  for (bool isMarked : {false, true}) {
     OwningOpRef<ModuleOp> module = products(32, 6, {"fwd u", "fwd v", "bwd u", "fwd u"});
-    WeightPacking(*module, *ModuleTarget::of(*module), kUsual).run(most);
+    if (isMarked)
+      module->walk([&](plan::LaunchOp launch) {
+        if (launch.getOperands()[1].getDefiningOp<plan::BufferOp>().getName() == "v" || launch.getKernel() == "bwd")
+          launch->setAttr(kUnpackedAttr, UnitAttr::get(launch.getContext()));
+      });
+    WeightPacking packing(*module, *ModuleTarget::of(*module), kUsual);
+    EXPECT_EQ(packing.declined(), isMarked ? 2u : 0u);
+    packing.run();
     EXPECT_TRUE(succeeded(verify(*module)));
     std::vector<std::string> launches;
     module->walk([&](plan::LaunchOp launch) { launches.push_back(launch.getKernel().str()); });
-    if (most == 0)
-      EXPECT_THAT(launches, ElementsAre("fwd", "fwd", "bwd", "fwd"));
-    else if (most == 1)
+    if (isMarked)
       EXPECT_THAT(launches, ElementsAre("pack_matrix", "fwd.packed", "fwd", "bwd", "fwd.packed"));
     else
       EXPECT_THAT(launches, ElementsAre("pack_matrix", "pack_matrix", "pack_matrix_0", "fwd.packed", "fwd.packed",
@@ -163,24 +170,63 @@ TEST(WeightPacking, PacksTheFirstOnes) {
   }
 }
 
-TEST(WeightPacking, LimitsCountTheWholeArena) {
-  const std::vector<std::string> launches = {"fwd u", "fwd v", "bwd u", "fwd u"};
-  auto bytesWith = [&](size_t most) {
-    OwningOpRef<ModuleOp> module = products(32, 6, launches);
-    WeightPacking(*module, *ModuleTarget::of(*module), kUsual).run(most);
-    return arenaBytes(*module);
+TEST(MemoryOffers, CountTheWholeArena) {
+  OwningOpRef<ModuleOp> module = products(32, 6, {"fwd u", "fwd v", "bwd u", "fwd u"});
+  MemoryOffers offers(*module, *ModuleTarget::of(*module), *costModelOf(*module), kUsual);
+  ASSERT_EQ(offers.offers().size(), 3u);
+  EXPECT_TRUE(llvm::is_sorted(offers.offers(),
+                              [](const MemoryOffer &a, const MemoryOffer &b) { return a.worth() > b.worth(); }));
+  // 'u' is read twice in the forward layout, so it comes first.
+  EXPECT_THAT(offers.offers().front().launches, ElementsAre(0u, 3u));
+  auto bytesOf = [&](const llvm::BitVector &taken) {
+    RoleCopy copy(*module);
+    offers.apply(*copy, taken);
+    return arenaBytes(*copy);
   };
-  OwningOpRef<ModuleOp> module = products(32, 6, launches);
-  auto within = [&](int64_t limit) {
-    return changesWithin(*module, limit, 3,
-                         [](ModuleOp copy, size_t n) { WeightPacking(copy, *ModuleTarget::of(copy), kUsual).run(n); });
-  };
-  EXPECT_EQ(within(0), 3u);
-  EXPECT_EQ(within(1), 0u);
-  for (size_t most : {1, 2, 3}) {
-    EXPECT_EQ(within(bytesWith(most)), most);
-    EXPECT_EQ(within(bytesWith(most) - 1), most - 1);
+  for (unsigned count : {0u, 1u, 2u, 3u}) {
+    llvm::BitVector first(3);
+    first.set(0, count);
+    int64_t bytes = bytesOf(first);
+    std::optional<llvm::BitVector> taken = chooseWithin(bytes, 3, /*most=*/0, bytesOf);
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(*taken, first);
+    taken = chooseWithin(bytes - 1, 3, /*most=*/0, bytesOf);
+    EXPECT_EQ(taken.has_value(), count > 0);
+    if (taken)
+      EXPECT_EQ(taken->count(), count - 1);
   }
+  // Marks are those of the last choice.
+  offers.decline(*module, llvm::BitVector(3));
+  offers.decline(*module, llvm::BitVector(3, true));
+  module->walk([&](plan::LaunchOp launch) { EXPECT_FALSE(launch->hasAttr(kUnpackedAttr)); });
+}
+
+TEST(MemoryOffers, WithoutRoomAreLeftOutOneByOne) {
+  const std::vector<int64_t> bytes = {10, 50, 10, 40, 5, 5};
+  auto choose = [&](int64_t limit, int most) {
+    std::string text = "none";
+    auto bytesOf = [&](const llvm::BitVector &taken) {
+      int64_t sum = 100;
+      for (unsigned index : taken.set_bits())
+        sum += bytes[index];
+      return sum;
+    };
+    if (std::optional<llvm::BitVector> taken = chooseWithin(limit, bytes.size(), most, bytesOf)) {
+      EXPECT_LE(bytesOf(*taken), limit);
+      text.clear();
+      for (size_t index = 0; index < bytes.size(); ++index)
+        text += (*taken)[index] ? '1' : '0';
+    }
+    return text;
+  };
+  EXPECT_EQ(choose(99, 4), "none");
+  EXPECT_EQ(choose(100, 4), "000000");
+  EXPECT_EQ(choose(220, 4), "111111");
+  EXPECT_EQ(choose(219, 4), "111110");
+  EXPECT_EQ(choose(125, 0), "100000");
+  EXPECT_EQ(choose(125, 1), "101000");
+  EXPECT_EQ(choose(125, 2), "101010");
+  EXPECT_EQ(choose(130, 4), "101011");
 }
 
 } // namespace
