@@ -37,8 +37,8 @@ absl::Status SequenceCheck::checkLaunch(CommandSite site, const fbs::Launch &lau
     return absl::OkStatus();
   if (!sequences_)
     return counterexample("sequences", absl::StrCat(timeline_.describe(site),
-                                                    " reads where sequences are, of which callers of the entry promise "
-                                                    "nothing"));
+                                                    " reads the places of sequences, but callers of the entry make no "
+                                                    "promise about them"));
   const auto shape = [&](uint32_t argument) { return kernel.arguments()->Get(argument)->shape(); };
   const auto fails = [&](const char *what, int64_t promised, int64_t own) {
     return counterexample("sequences", absl::StrCat(timeline_.describe(site), " has ", own, " ", what,

@@ -133,7 +133,7 @@ LogicalResult StrategyOp::verifyRegions() {
         continue;
       auto [other, inserted] = roles.try_emplace(axis.getValue(), &line);
       if (!inserted)
-        return line.emitOpError("takes axis ") << axis << ", which is that of '" << other->second->getName() << "'";
+        return line.emitOpError("takes axis ") << axis << ", which '" << other->second->getName() << "' takes too";
     }
   }
   return success();

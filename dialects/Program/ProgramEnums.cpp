@@ -38,7 +38,7 @@ void bowline::printStateFlags(OpAsmPrinter &printer, Operation *, StateFlagsAttr
     printer << stringifyStateFlags(flags.getValue());
 }
 
-/// A persistent tensor has one of these, which says where its value comes from when a run goes on.
+/// A persistent tensor has one of these: the flag says how a resumed run gets the value.
 static constexpr StateFlags kOrigins =
     StateFlags::Saved | StateFlags::Mirror | StateFlags::PerRequest | StateFlags::Cache;
 
@@ -47,13 +47,13 @@ LogicalResult bowline::verifyFlags(Operation *variable, StateFlags flags) {
   auto has = [&](StateFlags flag) { return bitEnumContainsAny(flags, flag); };
   if (llvm::popcount(static_cast<uint32_t>(flags & kOrigins)) != 1)
     return fail() << "must be one of " << stringifyStateFlags(kOrigins)
-                  << ", which says where its value comes from when a run goes on";
+                  << ": the flag says how a resumed run gets the value";
   if (has(StateFlags::Trained) && !has(StateFlags::Weight))
     return fail() << "only a weight is trained";
   if (has(StateFlags::Step) && (has(StateFlags::Weight) || !has(StateFlags::Saved)))
     return fail() << "only a saved variable that is no weight counts steps";
   if (has(StateFlags::PerRequest | StateFlags::Cache) && has(StateFlags::Weight))
-    return fail() << "a weight serves all requests, and none writes it";
+    return fail() << "a weight serves all requests, and no request writes it";
   return success();
 }
 

@@ -100,7 +100,7 @@ static LogicalResult checkOnlyPass(graph::FuncOp function) {
     if (other.getPart() == function.getPart() && stage::indexOf(other) == stage::indexOf(function))
       return function.emitOpError("is the part '")
              << stringifyFunctionPart(*function.getPart()) << "' of its stage, as @" << other.getSymName()
-             << " before it is; a stage has one of each";
+             << " already is; a stage has at most one function of each part";
   }
   return success();
 }

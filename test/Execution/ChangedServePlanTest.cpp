@@ -57,7 +57,7 @@ const Change kChanges[] = {
      },
      "for the lengths of sequences, but callers promise them in input 'lengths'"},
     {"NoPromise", [](fbs::PlanT &, fbs::EntryT &entry) { entry.sequences.reset(); },
-     "reads where sequences are, of which callers of the entry promise nothing"},
+     "reads the places of sequences, but callers of the entry make no promise about them"},
     {"MoreBlocksThanTheCache", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->block_count; },
      "has 21 blocks of a cache, and callers of the entry promise values for 22"},
     {"MoreRowsThanTheStep", [](fbs::PlanT &, fbs::EntryT &entry) { ++entry.sequences->tokens; },

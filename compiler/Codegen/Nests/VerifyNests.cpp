@@ -172,7 +172,8 @@ private:
     if (nest.rowBlocks)
       fits &= nest.space.size(nest.rowBlocks->dim) % nest.rowBlocks->size == 0;
     if (!fits || units != nest.units)
-      return kernel.emitOpError("is planned with ") << nest.units << " units, which are not those of its loops";
+      return kernel.emitOpError("is planned with ")
+             << nest.units << " units of work, but its loops have another number";
     return success();
   }
 

@@ -123,7 +123,7 @@ LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
       return success();
     if (other.getPart() == getPart())
       return emitOpError("is the part '") << stringifyFunctionPart(*getPart()) << "', as @" << other.getSymName()
-                                          << " before it is; a module has one of each part";
+                                          << " already is; a module has at most one function of each part";
   }
   return success();
 }

@@ -160,8 +160,7 @@ absl::Status VerifyFlags(const fbs::Plan& plan, absl::string_view place, const f
   const fbs::StateFlag origins =
       fbs::StateFlag::Saved | fbs::StateFlag::Mirror | fbs::StateFlag::PerRequest | fbs::StateFlag::Cache;
   if (std::popcount(static_cast<uint32_t>(flags & origins)) != 1) {
-    return broken("but must be one of ", DescribeFlags(origins),
-                  ", which says where its value comes from when a run goes on");
+    return broken("but must be one of ", DescribeFlags(origins), ": the flag says how a resumed run gets the value");
   }
   BOWLINE_RETURN_IF_ERROR(VerifyFormat(place, state, buffer));
   if (Has(state, fbs::StateFlag::Trained) && !Has(state, fbs::StateFlag::Weight)) {

@@ -110,7 +110,7 @@ dist.strategy @two_meshes {
 dist.strategy @one_axis_two_roles {
   mesh @mesh ["dp", "tp"] [2, 2]
   batch "dp"
-  // expected-error @+1 {{takes axis "dp", which is that of 'dist.batch'}}
+  // expected-error @+1 {{takes axis "dp", which 'dist.batch' takes too}}
   stages "dp"
 }
 

@@ -151,7 +151,7 @@ graph.func @f(%q: tensor<6x4x8xf32>, %k: tensor<9x4x2x8xui8>, %r: tensor<4xi32>,
 
 // -----
 
-// expected-error @+1 {{a weight serves all requests, and none writes it}}
+// expected-error @+1 {{a weight serves all requests, and no request writes it}}
 graph.state @c cache|weight : tensor<2xf32> init(#graph.fill<0.0>)
 
 // -----

@@ -227,7 +227,7 @@ graph.state @s optimizer : tensor<f32> init(#graph.fill<0.0>)
 // -----
 
 // ...and that have a meaning together.
-// expected-error @+1 {{is step, but must be one of saved|mirror|per_request|cache, which says where its value comes from when a run goes on}}
+// expected-error @+1 {{is step, but must be one of saved|mirror|per_request|cache: the flag says how a resumed run gets the value}}
 graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
 
 // -----
@@ -1689,7 +1689,7 @@ graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>, %o: tensor<3xi32>) {
 graph.func loss @loss() {
   graph.return
 }
-// expected-error @+1 {{is the part 'loss', as @loss before it is; a module has one of each part}}
+// expected-error @+1 {{is the part 'loss', as @loss already is; a module has at most one function of each part}}
 graph.func loss @other() {
   graph.return
 }

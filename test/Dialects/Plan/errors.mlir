@@ -168,7 +168,7 @@ plan.state %b key "b" saved init "" : !plan.buffer<tensor<4xf32>>
 
 // Checkpoints have a value for each.
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-// expected-error @+1 {{is trained|weight, but must be one of saved|mirror|per_request|cache, which says where its value comes from when a run goes on}}
+// expected-error @+1 {{is trained|weight, but must be one of saved|mirror|per_request|cache: the flag says how a resumed run gets the value}}
 plan.state %b key "b" trained|weight init "" : !plan.buffer<tensor<4xf32>>
 
 // -----

@@ -136,7 +136,7 @@ graph.func forward @f() attributes {stage.index = array<i64: 0>} {
 graph.func forward @g() attributes {stage.index = array<i64: 1>} {
   graph.return
 }
-// expected-error @+1 {{is the part 'forward' of its stage, as @g before it is; a stage has one of each}}
+// expected-error @+1 {{is the part 'forward' of its stage, as @g already is; a stage has at most one function of each part}}
 graph.func forward @h() attributes {stage.index = array<i64: 1>} {
   graph.return
 }

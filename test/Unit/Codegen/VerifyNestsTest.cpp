@@ -133,14 +133,14 @@ TEST(VerifyNests, RefusesMistakes) {
        },
        "once"},
       // Units that leave the last block or tile out.
-      {kTranspose, [](Planned &p) { --p.first().units; }, "which are not those of its loops"},
+      {kTranspose, [](Planned &p) { --p.first().units; }, "but its loops have another number"},
       {kTranspose,
        [](Planned &p) {
          p.first().units = p.first().units / p.first().blocks * (p.first().blocks - 1);
          --p.first().blocks;
        },
-       "which are not those of its loops"},
-      {kColumns, [](Planned &p) { p.first().units = p.first().blocks = 1; }, "which are not those of its loops"},
+       "but its loops have another number"},
+      {kColumns, [](Planned &p) { p.first().units = p.first().blocks = 1; }, "but its loops have another number"},
       // Reads behind the end and before the begin of an argument.
       {kTranspose, [](Planned &p) { shiftLoads(p, 1); }, "elements 1 to 6400 of argument 0, which has 6400"},
       {kTranspose, [](Planned &p) { shiftLoads(p, -1); }, "elements -1 to 6398 of argument 0"},

@@ -208,9 +208,9 @@ TEST_F(StrategyTest, NothingElseGoesAlongTheAxisOfTheStages) {
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] sequence_parallel "pp")"),
               HasSubstr("'dist.sequence_parallel' op takes axis \"pp\", the axis of the pipeline stages"));
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] batch "dp" stages "dp")"),
-              HasSubstr("'dist.stages' op takes axis \"dp\", which is that of 'dist.batch'"));
+              HasSubstr("'dist.stages' op takes axis \"dp\", which 'dist.batch' takes too"));
   EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] tensor_parallel "pp" stages "pp")"),
-              HasSubstr("'dist.stages' op takes axis \"pp\", which is that of 'dist.tensor_parallel'"));
+              HasSubstr("'dist.stages' op takes axis \"pp\", which 'dist.tensor_parallel' takes too"));
   // An axis that has another part is not that of the stages, whatever its name.
   OwningOpRef<ModuleOp> other = parse(R"(dist.strategy @s { mesh @mesh ["pp"] [2] batch "pp"
                                          shard "norm" as <[{"pp"}]> zero level 1 axis "pp" })");

@@ -50,8 +50,8 @@ const Rule kMemoryRules[] = {
     {"UnknownFlags", [](P& p) { p.states[0]->flags = static_cast<fbs::StateFlag>(0xc3); },
      "state 0 'model.embed.weight': unknown flags 80"},
     {"NotSaved", [](P& p) { p.states[1]->flags = fbs::StateFlag::NONE; },
-     "state 1 'steps': is none, but must be one of Saved|Mirror|PerRequest|Cache, which says where its value comes "
-     "from when a run goes on"},
+     "state 1 'steps': is none, but must be one of Saved|Mirror|PerRequest|Cache: the flag says how a "
+     "resumed run gets the value"},
     {"SavedMirror", [](P& p) { p.states[0]->flags |= fbs::StateFlag::Mirror; },
      "state 0 'model.embed.weight': is Trained|Saved|Weight|Mirror, but must be one of Saved|Mirror|PerRequest"},
     {"MirrorOfNothing", [](P& p) { p.states[0]->flags = fbs::StateFlag::Weight | fbs::StateFlag::Mirror; },
