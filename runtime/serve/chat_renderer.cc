@@ -22,15 +22,20 @@ std::string FormatNow(const std::string& format) {
 }  // namespace
 
 absl::StatusOr<ChatRenderer> MakeChatRenderer(const ModelFiles& files) {
-  BOWLINE_ASSIGN_OR_RETURN(ChatTemplate parsed, ChatTemplate::Parse(files.chat_template, "'chat_template'"));
+  BOWLINE_ASSIGN_OR_RETURN(ChatTemplate parsed, ChatTemplate::Parse(files.chat_template, files.template_name));
   return ChatRenderer([chat = std::make_shared<const ChatTemplate>(std::move(parsed)), begin = files.begin_text,
                        end = files.end_text](const OrderedJson& messages) {
-    return chat->Render({{"messages", messages},
-                         {"bos_token", begin},
-                         {"eos_token", end},
-                         {"add_generation_prompt", true},
-                         {"tools", nullptr}},
-                        FormatNow);
+    absl::StatusOr<std::string> text = chat->Render({{"messages", messages},
+                                                     {"bos_token", begin},
+                                                     {"eos_token", end},
+                                                     {"add_generation_prompt", true},
+                                                     {"tools", nullptr}},
+                                                    FormatNow);
+    // The template is wrong that takes too many steps, and not the machine too small.
+    if (absl::IsResourceExhausted(text.status())) {
+      return absl::StatusOr<std::string>(absl::InvalidArgumentError(text.status().message()));
+    }
+    return text;
   });
 }
 

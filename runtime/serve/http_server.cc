@@ -21,6 +21,15 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+// The path of a request's target without its query: of "/v1/models?x", or "http://host/v1/models" as proxies get it.
+std::string PathOf(absl::string_view target) {
+  if (const size_t scheme = target.find("://"); scheme != absl::string_view::npos && !absl::StartsWith(target, "/")) {
+    target.remove_prefix(std::min(target.find('/', scheme + 3), target.size()));
+    if (target.empty() || target[0] != '/') return "/";
+  }
+  return std::string(target.substr(0, target.find('?')));
+}
+
 class Connection;
 
 // Those that are not closed.
@@ -150,6 +159,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                      [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
   }
   void HasRead(error_code error);
+  void Refuse(int status, absl::string_view why);
   // Sees the end of the connection while a reply is under way. Keeps bytes of the next request, up to the size of one.
   void Watch();
   void Send(std::string text);
@@ -276,6 +286,13 @@ void Connection::HasReadHeader(error_code error) {
                     });
 }
 
+void Connection::Refuse(int status, absl::string_view why) {
+  Reply(number_, status, "application/json",
+        absl::StrCat("{\"error\":{\"message\":\"", why,
+                     "\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}"),
+        {});
+}
+
 void Connection::HasRead(error_code error) {
   if (error) {
     // An error of the request is answered; any other is a client that left, or was too slow.
@@ -287,27 +304,37 @@ void Connection::HasRead(error_code error) {
     keeps_ = false;
     lingers_ = true;
     const int status = body ? 413 : header ? 431 : 400;
-    const std::string what = body     ? absl::StrCat("the body has more than ", limits_.body_bytes, " bytes")
-                             : header ? absl::StrCat("the header has more than ", limits_.header_bytes, " bytes")
-                                      : absl::StrCat("the request is not HTTP: ", error.message());
-    return Reply(number_, status, "application/json",
-                 absl::StrCat("{\"error\":{\"message\":\"", what,
-                              "\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}"),
-                 {});
+    return Refuse(status, body     ? absl::StrCat("the body has more than ", limits_.body_bytes, " bytes")
+                          : header ? absl::StrCat("the header has more than ", limits_.header_bytes, " bytes")
+                                   : absl::StrCat("the request is not HTTP: ", error.message()));
   }
   stream_.expires_never();
   http::request<http::string_body> message = parser_->release();
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  request.path = std::string(message.target().substr(0, message.target().find('?')));
-  for (const auto& field : message.base()) {
-    request.headers.emplace_back(absl::AsciiStrToLower(std::string(field.name_string())), std::string(field.value()));
-  }
-  request.body = std::move(message.body());
   version_ = message.version();
   keeps_ = message.keep_alive() && !ends_;
   is_head_ = message.method() == http::verb::head;
   replying_ = true;
+  // RFC 9112, sections 3.2 and 6.1.
+  if (version_ >= 11 && message.count(http::field::host) != 1) {
+    return Refuse(400, "a request has one header 'Host'");
+  }
+  if (const auto coding = message[http::field::transfer_encoding];
+      !coding.empty() && !absl::EqualsIgnoreCase(absl::string_view(coding.data(), coding.size()), "chunked")) {
+    keeps_ = false;  // it is not known where the body ends
+    lingers_ = true;
+    return Refuse(501, "the only Transfer-Encoding is 'chunked'");
+  }
+  if (const auto coding = message[http::field::content_encoding];
+      !coding.empty() && !absl::EqualsIgnoreCase(absl::string_view(coding.data(), coding.size()), "identity")) {
+    return Refuse(415, "the body has a Content-Encoding; send it without one");
+  }
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.path = PathOf({message.target().data(), message.target().size()});
+  for (const auto& field : message.base()) {
+    request.headers.emplace_back(absl::AsciiStrToLower(std::string(field.name_string())), std::string(field.value()));
+  }
+  request.body = std::move(message.body());
   Watch();
   handler_(std::make_shared<Exchange>(shared_from_this(), number_, std::move(request)));
 }

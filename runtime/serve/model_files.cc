@@ -48,6 +48,7 @@ absl::StatusOr<ModelFiles> OpenGguf(const std::string& path) {
           absl::StrCat("'", path, "': the chat template has more than ", kMostTemplateBytes, " bytes"));
     }
     files.chat_template = std::string(text);
+    files.template_name = absl::StrCat("'tokenizer.chat_template' of '", path, "'");
   }
   files.name = std::filesystem::path(path).stem().string();
   AddEnds(files);
@@ -93,12 +94,14 @@ absl::Status ReadTemplate(const std::string& directory, ModelFiles& files) {
       return absl::InvalidArgumentError(absl::StrCat("'", path, "' has more than ", kMostTemplateBytes, " bytes"));
     }
     files.chat_template.assign(bytes.begin(), bytes.end());
+    files.template_name = absl::StrCat("'", path, "'");
     return absl::OkStatus();
   }
   const std::string path = directory + "/tokenizer_config.json";
   if (!Exists(path)) return absl::OkStatus();
   BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
   if (!json.is_object() || !json.contains("chat_template")) return absl::OkStatus();
+  files.template_name = absl::StrCat("'chat_template' of '", path, "'");
   // A text, or an array of named ones, of which "default" is meant.
   const nlohmann::json& value = json["chat_template"];
   if (value.is_string()) files.chat_template = value.get<std::string>();

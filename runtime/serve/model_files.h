@@ -28,6 +28,7 @@ struct ModelFiles {
   std::string name;  // the model's name for clients: that of the file without its ending, or of the directory
   std::unique_ptr<Tokenizer> tokenizer;
   std::string chat_template;  // the template's text; empty if there is none
+  std::string template_name;  // the template's file and key, for messages
   std::string begin_text, end_text;
   std::vector<int32_t> end_tokens;
   GenerationDefaults defaults;

@@ -69,9 +69,9 @@ absl::Status AddedTokens::Split(absl::string_view text, bool special,
     }
     const auto [token, size] = Match(text.substr(at), &steps);
     if (steps > most_steps) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the search for added tokens of the tokenizer takes more than ", most_steps, " steps in a text of ",
-                       text.size(), " bytes, which has long beginnings of them nearly everywhere"));
+      return absl::InvalidArgumentError(absl::StrCat("the search for added tokens of the tokenizer takes more than ",
+                                                     most_steps, " steps in a text of ", text.size(),
+                                                     " bytes, which has long beginnings of them nearly everywhere"));
     }
     if (token == nullptr) {
       ++at;

@@ -66,7 +66,8 @@ absl::Status Expression::ForEachMatch(absl::string_view text,
                                       absl::FunctionRef<absl::Status(size_t begin, size_t end)> match,
                                       const MatchPatience& patience) const {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point until = Clock::now() + patience.at_least + patience.per_byte * static_cast<int64_t>(text.size());
+  const Clock::time_point until =
+      Clock::now() + patience.at_least + patience.per_byte * static_cast<int64_t>(text.size());
   const std::unique_ptr<pcre2_match_data, ContextDeleter> data(pcre2_match_data_create(1, nullptr));
   const std::unique_ptr<pcre2_match_context, ContextDeleter> context(pcre2_match_context_create(nullptr));
   if (data == nullptr || context == nullptr) return absl::ResourceExhaustedError("no memory for an expression");
@@ -94,8 +95,9 @@ absl::Status Expression::ForEachMatch(absl::string_view text,
     BOWLINE_RETURN_IF_ERROR(match(bounds[0], bounds[1]));
     at = bounds[1];
     if (++matches % kMatchesPerLook == 0 && Clock::now() > until) {
-      return absl::InvalidArgumentError(absl::StrCat("the expression '", source_, "' of the tokenizer takes too long: it is at byte ",
-                                                     at, " of a text of ", text.size()));
+      return absl::InvalidArgumentError(absl::StrCat("the expression '", source_,
+                                                     "' of the tokenizer takes too long: it is at byte ", at,
+                                                     " of a text of ", text.size()));
     }
   }
   return absl::OkStatus();

@@ -6,15 +6,21 @@
 #include <unicode/uniset.h>
 #include <unicode/unistr.h>
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
 namespace bowline {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 30;
+// The most bytes of a normalized text: no published tokenizer comes near these for each byte of the text.
+constexpr size_t kMaxBytes = size_t{1} << 30, kBytesPerByte = 64, kFewBytes = size_t{64} << 10;
 
-absl::Status TooLong() {
-  return absl::InvalidArgumentError("a text has more than 1 GiB when it is normalized; split it");
+absl::Status TooLong(size_t bytes, size_t most) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a text of ", bytes, " bytes has more than ", most,
+                   " when the tokenizer normalizes it; split it, or take another tokenizer"));
 }
 
 absl::StatusOr<std::string> ToUnicodeForm(NormalizerStep::Kind kind, const std::string& text) {
@@ -55,6 +61,7 @@ absl::StatusOr<std::string> ToUnicodeForm(NormalizerStep::Kind kind, const std::
 }  // namespace
 
 absl::StatusOr<std::string> Normalize(const std::vector<NormalizerStep>& steps, absl::string_view text) {
+  const size_t most = std::min(kMaxBytes, std::max(kFewBytes, kBytesPerByte * std::min(text.size(), kMaxBytes)));
   std::string normalized(text);
   for (const NormalizerStep& step : steps) {
     if (step.kind == NormalizerStep::Kind::kPrepend) {
@@ -65,12 +72,12 @@ absl::StatusOr<std::string> Normalize(const std::vector<NormalizerStep>& steps, 
            at = normalized.find(step.pattern, at + step.pattern.size())) {
         ++count;
       }
-      if (count * step.content.size() > kMaxBytes) return TooLong();
+      if (count * step.content.size() > most) return TooLong(text.size(), most);
       normalized = absl::StrReplaceAll(normalized, {{step.pattern, step.content}});
     } else {
       BOWLINE_ASSIGN_OR_RETURN(normalized, ToUnicodeForm(step.kind, normalized));
     }
-    if (normalized.size() > kMaxBytes) return TooLong();
+    if (normalized.size() > most) return TooLong(text.size(), most);
   }
   return normalized;
 }

@@ -45,7 +45,10 @@ absl::Status ReadVocabulary(JsonObject& model, std::vector<std::string>* tokens)
       model.Fail("has a 'vocab' with an empty token");
       return absl::OkStatus();
     }
-    BOWLINE_RETURN_IF_ERROR(SetToken(token, id.get<int64_t>(), tokens));
+    if (const absl::Status set = SetToken(token, id.get<int64_t>(), tokens); !set.ok()) {
+      model.Fail(absl::StrCat("has a wrong 'vocab': ", set.message()));
+      return absl::OkStatus();
+    }
   }
   return absl::OkStatus();
 }

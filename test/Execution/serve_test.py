@@ -212,7 +212,7 @@ class Serve(tools.ToolTest):
         self.addCleanup(server.stderr.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
-        self.assertIn("note: /v1/chat/completions is refused: template 'chat_template', line 1", server.stderr.readline())
+        self.assertIn("note: /v1/chat/completions is refused: template 'chat_template' of '", server.stderr.readline())
 
 
 if __name__ == "__main__":

@@ -90,10 +90,16 @@ TEST(HttpServerTest, WhatIsNoRequestIsRefused) {
   limits.header_bytes = 200;
   limits.body_bytes = 10;
   Serving serving(Echo, limits);
-  for (const auto& [text, status] : {std::pair<std::string, const char*>{"nonsense\r\n\r\n", "HTTP/1.1 400 "},
-                                     {"GET / HTTP/1.1\r\nX: " + std::string(300, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
-                                     {"POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n", "HTTP/1.1 413 "},
-                                     {"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 400 "}}) {
+  for (const auto& [text, status] :
+       {std::pair<std::string, const char*>{"nonsense\r\n\r\n", "HTTP/1.1 400 "},
+        {"GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(300, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
+        {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n", "HTTP/1.1 413 "},
+        {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 400 "},
+        {"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
+        {"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
+        {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", "HTTP/1.1 501 "},
+        {"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx",
+         "HTTP/1.1 415 "}}) {
     HttpClient client(serving.port());
     client.Send(text);
     const std::string reply = client.ReadAll();
@@ -103,6 +109,8 @@ TEST(HttpServerTest, WhatIsNoRequestIsRefused) {
   HttpClient client(serving.port());
   client.SendGet("/still-there");
   EXPECT_THAT(client.ReadReply(), EndsWith("/still-there "));
+  client.SendGet("http://x:80/as/proxies?send=it");
+  EXPECT_THAT(client.ReadReply(), EndsWith("GET /as/proxies "));
 }
 
 TEST(HttpServerTest, AClientThatSendsMoreThanIsReadGetsTheReply) {
@@ -112,7 +120,7 @@ TEST(HttpServerTest, AClientThatSendsMoreThanIsReadGetsTheReply) {
   for (const std::string header :
        {"Content-Length: 16777216\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1000000\r\n"}) {
     HttpClient client(serving.port());
-    EXPECT_TRUE(client.Send("POST / HTTP/1.1\r\n" + header + std::string(16 << 20, 'x'))) << header;
+    EXPECT_TRUE(client.Send("POST / HTTP/1.1\r\nHost: x\r\n" + header + std::string(16 << 20, 'x'))) << header;
     EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 413 ")) << header;
   }
 }
@@ -123,7 +131,7 @@ TEST(HttpServerTest, ARequestThatWasRefusedIsNotReadForEver) {
   limits.write_time = std::chrono::milliseconds(50);
   Serving serving(Echo, limits);
   HttpClient client(serving.port());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n");
   EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 413 "));
   client.SendUntilClosed();
 }
@@ -187,7 +195,7 @@ TEST(HttpServerTest, RequestsThatComeDuringAReplyWaitForIt) {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return first != nullptr; });
   lock.unlock();
-  client.Send("POST /second HTTP/1.1\r\nContent-Length: 4\r\n\r\nnext");
+  client.Send("POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nnext");
   client.SendGet("/third", "Connection: close\r\n");
   lock.lock();
   std::exchange(first, nullptr)->Reply(200, "text/plain", "one");
