@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/hash.h"
@@ -132,18 +133,36 @@ Rendezvous Derived(std::string host, std::string job) {
   return rendezvous;
 }
 
+// The host that MASTER_ADDR names; an IPv6 address may have brackets.
+absl::StatusOr<std::string> MasterHost(absl::string_view address) {
+  const auto refuse = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("environment variable MASTER_ADDR='", address, "' ", why, "; set it to the host of rank 0 alone"));
+  };
+  if (address.empty()) {
+    return absl::InvalidArgumentError("environment variable MASTER_ADDR is empty; set it to the host of rank 0");
+  }
+  if (absl::StrContains(address, "://")) return refuse("is a URL");
+  if (address.find_first_of(", ;") != absl::string_view::npos) return refuse("names several hosts");
+  if (absl::StartsWith(address, "[") && absl::EndsWith(address, "]")) {
+    return std::string(address.substr(1, address.size() - 2));
+  }
+  const size_t colon = address.find(':');
+  const bool has_port =
+      colon != absl::string_view::npos && (colon == address.rfind(':') || absl::StrContains(address, "]:"));
+  if (has_port) return refuse("has a port, which belongs into MASTER_PORT");
+  return std::string(address);
+}
+
 absl::StatusOr<Rendezvous> FromMaster(const std::string& address, const std::string& port, Environment environment) {
   Rendezvous rendezvous;
-  rendezvous.host = address;
   BOWLINE_ASSIGN_OR_RETURN(rendezvous.port, Number("MASTER_PORT", port, 1));
   if (rendezvous.port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat("environment variable MASTER_PORT=", port,
                                                    " is no port; the "
                                                    "largest is 65535"));
   }
-  if (address.empty()) {
-    return absl::InvalidArgumentError("environment variable MASTER_ADDR is empty; set it to the host of rank 0");
-  }
+  BOWLINE_ASSIGN_OR_RETURN(rendezvous.host, MasterHost(address));
   if (const Text id = environment("TORCHELASTIC_RUN_ID"); id.has_value()) {
     rendezvous.job = absl::StrCat("torchrun ", *id, ".", environment("TORCHELASTIC_RESTART_COUNT").value_or("0"));
   }

@@ -221,7 +221,9 @@ absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, cons
     }
     return absl::UnavailableError(absl::StrCat("rendezvous: rank 0 cannot listen at ", rendezvous.ToString(), ": ",
                                                failure.message(),
-                                               "; is another run there? Take another port, or a file"));
+                                               absl::StrContains(failure.message(), "has no address")
+                                                   ? "; give the name or address of the machine of rank 0"
+                                                   : "; is another run there? Take another port, or a file"));
   }
   const std::string own = address.empty() ? FirstAddressOfThisMachine() : address;
   BOWLINE_ASSIGN_OR_RETURN(FileDescriptor listener, Listen(own, 0));

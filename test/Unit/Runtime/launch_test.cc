@@ -123,6 +123,13 @@ TEST(Launch, RankZeroIsReachedUnlessAllRanksAreOnItsMachine) {
   EXPECT_FALSE(Detect({}, kOpenMpi)->rendezvous.beyond_loopback);
 }
 
+TEST(Launch, AnIPv6AddressOfRankZeroMayHaveBrackets) {
+  const Variables plain = {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "29500"}};
+  for (const char* address : {"[2001:db8::1]", "2001:db8::1"}) {
+    EXPECT_EQ(Detect({}, With(plain, {{"MASTER_ADDR", address}}))->rendezvous.host, "2001:db8::1");
+  }
+}
+
 TEST(Launch, RefusesWhatIsHalfSetOrWrong) {
   ExpectRefused(Detect({}, Without(kTorchrun, "WORLD_SIZE")), "RANK=5 is set, but WORLD_SIZE is not; set both");
   ExpectRefused(Detect({}, Without(kTorchrun, "RANK")), "WORLD_SIZE=8 is set, but RANK is not");
@@ -137,6 +144,10 @@ TEST(Launch, RefusesWhatIsHalfSetOrWrong) {
   ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_PORT", "70000"}})), "MASTER_PORT=70000 is no port");
   ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_PORT", ""}})), "MASTER_PORT='' is no whole number");
   ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_ADDR", ""}})), "MASTER_ADDR is empty");
+  ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_ADDR", "n1:29500"}})), "MASTER_ADDR='n1:29500' has a port, which");
+  ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_ADDR", "[::1]:29500"}})), "has a port, which");
+  ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_ADDR", "tcp://n1"}})), "MASTER_ADDR='tcp://n1' is a URL");
+  ExpectRefused(Detect({}, With(kTorchrun, {{"MASTER_ADDR", "n1,n2"}})), "MASTER_ADDR='n1,n2' names several hosts");
 }
 
 TEST(Launch, OpenMpi) {
