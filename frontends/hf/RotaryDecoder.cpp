@@ -29,7 +29,13 @@ std::vector<FixedKey> hf::rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily)
       {"logit_scale", {"1"}},          {"attn_logit_softcapping", {"null"}}, {"final_logit_softcapping", {"null"}},
       {"num_experts", {"null", "0"}},  {"num_local_experts", {"null", "0"}},
   };
-  keys.insert(keys.end(), ofFamily.begin(), ofFamily.end());
+  for (FixedKey &own : ofFamily) {
+    auto known = llvm::find_if(keys, [&](const FixedKey &key) { return key.key == own.key; });
+    if (known == keys.end())
+      keys.push_back(std::move(own));
+    else
+      *known = std::move(own);
+  }
   return keys;
 }
 

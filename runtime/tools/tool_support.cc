@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/base/edit_distance.h"
 #include "runtime/base/mapping_faults.h"
 #include "runtime/tools/find_tool.h"
 #include "runtime/tools/flag_list.h"
@@ -66,13 +67,27 @@ std::string DescribeFlagOfOther(const std::string& tool, const CLI::App& app) {
   return "";
 }
 
+// Whether the word is a flag of the command, perhaps with a value behind '=', or a misspelled one.
+bool IsNearlyFlag(absl::string_view word, const CLI::App& app) {
+  constexpr size_t kMostEdits = 2, kLeastLetters = 4;
+  if (!absl::StartsWith(word, "--")) return false;
+  const std::string name(word.substr(0, word.find('=')));
+  if (app.get_option_no_throw(name) != nullptr) return true;
+  if (name.size() < kLeastLetters + 2) return false;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& known : option->get_lnames()) {
+      if (EditDistance(name, absl::StrCat("--", known)) <= kMostEdits) return true;
+    }
+  }
+  return false;
+}
+
 // A shell variable that is not set gives "" within quotes; without them, the next flag is taken for the value.
 std::string DescribeLostValue(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
       if (option->get_items_expected_max() == 0) continue;
-      const bool is_flag = value.size() > 2 && absl::StartsWith(value, "--") &&
-                           app.get_option_no_throw(value.substr(0, value.find('='))) != nullptr;
+      const bool is_flag = IsNearlyFlag(value, app);
       if (!value.empty() && !is_flag) continue;
       return absl::StrCat(option->get_name(), is_flag ? " has the flag '" : " has an empty value", value,
                           is_flag ? "' as its value" : "", "; give one, or leave it out");

@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/executor/session.h"
 #include "runtime/comm/agreement.h"
+#include "runtime/executor/session.h"
 
 namespace bowline {
 

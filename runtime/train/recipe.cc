@@ -66,8 +66,10 @@ absl::Status CheckChanges(const std::string& checkpoint, absl::Span<const Settin
                           absl::Span<const std::string> allowed, absl::Span<const std::string> names) {
   for (const std::string& name : allowed) {
     if (IsNamed(names, name)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--allow-changes ", name, " is no setting of this run; it may name ", absl::StrJoin(names, ", ")));
+    std::vector<std::string> allowable(names.begin(), names.end());
+    std::erase(allowable, "optimizer");  // whose change is refused below
+    return absl::InvalidArgumentError(absl::StrCat("--allow-changes ", name, " is no setting of this run; it may name ",
+                                                   absl::StrJoin(allowable, ", ")));
   }
   // Each optimizer has states of its own, which the other's checkpoint lacks.
   for (const SettingChange& change : changes) {

@@ -62,11 +62,13 @@ std::vector<Trainer::Setting> Trainer::SettingsBeside(const TrainerState& state)
   // Older checkpoints do not say these.
   add("batch", state.batch, ports_.batch(), state.batch != 0, /*is_of_draws=*/false);
   add("seq", state.sequence, ports_.sequence(), state.sequence != 0, /*is_of_draws=*/true);
-  const auto data = [](int64_t tokens, const std::string& digest) {
-    return absl::StrCat(tokens, " tokens", digest.empty() ? "" : absl::StrCat(", digest ", digest.substr(0, 12)));
+  const auto data = [](int64_t tokens, const std::string& names, const std::string& digest) {
+    return absl::StrCat(tokens, " tokens", names.empty() ? "" : absl::StrCat(" of ", names),
+                        digest.empty() ? "" : absl::StrCat(", digest ", digest.substr(0, 12)));
   };
   const bool other_tokens = !state.data_digest.empty() && state.data_digest != data_digest_;
-  settings.push_back({{"data", data(state.data_tokens, state.data_digest), data(dataset_->size(), data_digest_)},
+  settings.push_back({{"data", data(state.data_tokens, state.data_names, state.data_digest),
+                       data(dataset_->size(), NamesOf(*dataset_), data_digest_)},
                       state.data_tokens != dataset_->size() || other_tokens});
   return settings;
 }
@@ -176,6 +178,7 @@ CheckpointContent Trainer::Content() const {
   state.next_draw = next_draw_;
   state.data_tokens = dataset_->size();
   state.data_digest = data_digest_;
+  state.data_names = NamesOf(*dataset_);
   state.plan = std::string(TextOf(session_->plan().name()));
   state.batch = ports_.batch();
   state.sequence = ports_.sequence();

@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
-#include "runtime/executor/session.h"
 #include "runtime/comm/agreement.h"
+#include "runtime/executor/session.h"
 #include "runtime/train/checkpoint/checkpoint.h"
 #include "runtime/train/checkpoint/parallel_save.h"
 #include "runtime/train/data/dataset.h"

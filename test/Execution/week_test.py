@@ -100,7 +100,7 @@ class Week(WeekTest):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{flag} has an empty value; give one, or leave it out", done.stderr.decode())
             # Without quotes around the variable, the next flag takes the place of the value.
-            for following in (["--quiet"], ["--seed", 3], ["--seed=3"]):
+            for following in (["--quiet"], ["--quite"], ["--seed", 3], ["--seed=3"]):
                 done = tools.start("bowline-run", self.plan(), *([] if flag == "--data" else ["--data", self.data]), "--steps", 1,
                                    flag, *following)
                 self.assertEqual(done.returncode, 1)

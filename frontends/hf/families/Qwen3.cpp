@@ -52,7 +52,8 @@ const Family &familyQwen3() {
   static const Family family = {
       .name = "qwen3",
       .modelClass = "Qwen3ForCausalLM",
-      .fixedKeys = rotaryDecoderFixedKeys({{"attention_bias", {"false"}}}),
+      .fixedKeys = rotaryDecoderFixedKeys(
+          {{"attention_bias", {"false"}}, {"use_qk_norm", {"true"}}, {"qk_layernorm", {"true"}}}),
       .dropoutKeys = rotaryDecoderDropoutKeys(),
       .read = read,
   };

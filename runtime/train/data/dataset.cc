@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -179,6 +180,9 @@ absl::StatusOr<TokenArray> ParseArray(absl::Span<const uint8_t> bytes, const std
   if (LooksLikeNpy(bytes)) return ParseNpyTokens(bytes, name);
   if (LooksLikeLlmc(bytes)) return ParseLlmc(bytes, name);
   // A file that is another's is not taken for raw tokens.
+  if (const std::string other = DescribeOtherLlmc(bytes); !other.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no token file, but ", other));
+  }
   if (const absl::string_view format = ForeignFormatOf(bytes); !format.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is no token file; ", format, "; `bowline data tokenize` makes token files of text"));
@@ -295,6 +299,23 @@ std::vector<std::string> FilesOfTokens(const std::string& path) {
   std::string index = absl::StrCat(stem, ".idx");
   if (!is_stem && (stem == path || !std::filesystem::exists(index, ignored))) return {path};
   return {std::move(index), absl::StrCat(stem, ".bin")};
+}
+
+std::string NamesOf(const TokenDataset& dataset) {
+  constexpr size_t kMostCharacters = 200;
+  const std::vector<DatasetPart> parts = dataset.Parts();
+  double all = 0;
+  for (const DatasetPart& part : parts) all += part.weight;
+  std::string names;
+  for (const DatasetPart& part : parts) {
+    const std::string name = absl::Utf8SafeCEscape(std::filesystem::path(part.dataset->path()).filename().string());
+    const std::string share = all > 0 ? absl::StrFormat(" (%g %%)", 100 * part.weight / all) : "";
+    if (names.size() + name.size() + share.size() > kMostCharacters) {
+      return names.empty() ? name.substr(0, kMostCharacters) : absl::StrCat(names, ", ...");
+    }
+    absl::StrAppend(&names, names.empty() ? "" : ", ", name, share);
+  }
+  return names;
 }
 
 std::string DigestOf(const TokenDataset& dataset) {

@@ -83,6 +83,10 @@ std::vector<std::string> FilesOfTokens(const std::string& path);
 // kInvalidArgument for an unknown or unsupported format.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string& path, DatasetOptions options = {});
 
+// Returns the names of the dataset's files for messages, those of a group with their shares: "a.bin (70 %), b.bin (30
+// %)". At most about 200 characters.
+std::string NamesOf(const TokenDataset& dataset);
+
 // Returns a hash that tells different data apart without reading all of it; format and path do not matter. Hashes the
 // number of tokens and blocks of tokens spread evenly from the first to the last, which are all tokens up to 65536. For
 // a group, hashes the digests and the shares of its datasets, in order.

@@ -40,6 +40,18 @@ bool LooksLikeLlmc(absl::Span<const uint8_t> file) {
   return magic == kLlmcMagic || magic == kLlmcWideMagic;
 }
 
+std::string DescribeOtherLlmc(absl::Span<const uint8_t> file) {
+  constexpr int32_t kEvaluationMagic = 20240522;
+  if (file.size() < kLlmcHeaderBytes) return "";
+  const int32_t magic = Load<int32_t>(file.data());
+  if (magic == kEvaluationMagic) return "is a file of questions for llm.c's evaluation (magic 20240522), not of tokens";
+  const auto swapped = static_cast<int32_t>(__builtin_bswap32(static_cast<uint32_t>(magic)));
+  if (swapped == kLlmcMagic || swapped == kLlmcWideMagic) {
+    return "is a token file of llm.c in big-endian order; write it on a little-endian machine";
+  }
+  return "";
+}
+
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name) {
   if (file.size() < kLlmcHeaderBytes) {
     return Truncated(name,

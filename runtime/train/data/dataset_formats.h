@@ -31,6 +31,8 @@ struct TokenArray {
 };
 
 bool LooksLikeLlmc(absl::Span<const uint8_t> file);
+// Describes a file with a header of llm.c that has no tokens in an order that is read; empty for any other file.
+std::string DescribeOtherLlmc(absl::Span<const uint8_t> file);
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file);
 
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name);

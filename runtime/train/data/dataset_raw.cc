@@ -59,6 +59,7 @@ absl::StatusOr<TokenArray> ParseRawTokens(absl::Span<const uint8_t> file, Elemen
   if (LooksLikeNpy(file) || LooksLikeLlmc(file) || LooksLikeMegatronIndex(file)) {
     return invalid(absl::StrCat("has a header that states its format; leave out '", NameOf(type), ":'"));
   }
+  if (std::string other = DescribeOtherLlmc(file); !other.empty()) return invalid(other);
   const absl::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   for (const KnownFile& known : kKnownFiles) {
     if (absl::StartsWith(text, known.magic)) return invalid(absl::StrCat("is ", known.what));

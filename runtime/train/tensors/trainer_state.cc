@@ -54,6 +54,7 @@ std::string TrainerStateToJson(const TrainerState& state) {
   object["next_draw"] = state.next_draw;
   object["data_tokens"] = state.data_tokens;
   object["data_digest"] = state.data_digest;
+  object["data_names"] = state.data_names;
   object["plan"] = state.plan;
   if (state.batch != 0) object["batch"] = state.batch;
   if (state.sequence != 0) object["sequence"] = state.sequence;
@@ -88,8 +89,9 @@ absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
   int64_t version = 0;
   BOWLINE_RETURN_IF_ERROR(read_count("version", &version));
   if (version != kStateVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' has version ", version, "; supported is ",
-                                                   kStateVersion, "; resume with the Bowline that saved it"));
+    // No damage.
+    return absl::FailedPreconditionError(absl::StrCat("'", path, "' has version ", version, "; supported is ",
+                                                      kStateVersion, "; resume with the Bowline that saved it"));
   }
   TrainerState state;
   std::string order;
@@ -109,6 +111,7 @@ absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
   if (!IsPlainName(state.data_digest, "") && !state.data_digest.empty()) {
     return error("data_digest", "should be a digest in letters and digits");
   }
+  if (object.contains("data_names")) BOWLINE_RETURN_IF_ERROR(read_text("data_names", &state.data_names));
   if (object.contains("run")) {
     BOWLINE_RETURN_IF_ERROR(read_text("run", &state.run));
     if (!IsPlainName(state.run, "-_")) return error("run", "should be 1 to 64 letters, digits, '-' and '_'");

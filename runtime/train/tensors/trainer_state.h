@@ -22,6 +22,7 @@ struct TrainerState {
   int64_t batch = 0;
   int64_t sequence = 0;
   std::string data_digest = {};  // DigestOf the dataset; empty in older checkpoints
+  std::string data_names = {};   // NamesOf the dataset, for messages; empty in older checkpoints
   // `run` is a random text that all checkpoints of one run share, also after it is resumed. `recipe` (recipe.h) has the
   // settings of the plan that computed the last step. Both are empty in older checkpoints.
   std::string run = {};

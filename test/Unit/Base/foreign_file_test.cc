@@ -1,5 +1,4 @@
 #include "runtime/base/foreign_file.h"
-#include "runtime/base/text_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/npy.h"
 #include "runtime/base/safetensors.h"
+#include "runtime/base/text_file.h"
 #include "test/Unit/Base/temp_directory.h"
 
 namespace bowline {

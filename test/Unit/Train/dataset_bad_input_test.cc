@@ -37,6 +37,8 @@ TEST(DatasetBadInputTest, UnknownFormat) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("is empty"));
   EXPECT_THAT(ErrorOf("some text"), HasSubstr("neither llm.c's magic 20240520 or 20240801 nor that of .npy"));
   EXPECT_THAT(ErrorOf(Patched(LlmcFile({1}), 0, int32_t{20240802})), HasSubstr("give it as u16:d.bin"));
+  EXPECT_THAT(ErrorOf(Patched(LlmcFile({1}), 0, int32_t{20240522})), HasSubstr("questions for llm.c's evaluation"));
+  EXPECT_THAT(ErrorOf(Patched(LlmcFile({1}), 0, int32_t{-1999096831})), HasSubstr("in big-endian order"));
 }
 
 TEST(DatasetBadInputTest, Llmc) {

@@ -159,6 +159,7 @@ TEST(DatasetTest, RawTokensAreNamedByAPrefixAndNothingElseIsTakenForThem) {
   EXPECT_EQ((*dataset)->path(), directory / "d");
   for (const auto& [content, says] :
        std::vector<std::pair<std::string, std::string>>{{LlmcFile({1}), "leave out 'u16:'"},
+                                                        {"\x8a\xd8\x34\1" + LlmcFile({1}).substr(4), "evaluation"},
                                                         {std::string(400, 'a'), "is text"},
                                                         {"\x1f\x8b----", "gzip"},
                                                         {"\x89HDF\r\n\x1a\n----", "an HDF5 file"},

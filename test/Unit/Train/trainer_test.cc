@@ -201,8 +201,8 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
       exchanged(shape, another), wider(other_model, data), larger(other_batch, data), deeper(other_sequence, data);
   for (const auto& [trainer, message] :
        {std::pair{&shuffled, "order    sequential  shuffle"}, std::pair{&seeded, "seed     11          12"},
-        std::pair{&grown, "data     50 tokens, digest "}, std::pair{&wider, "but the plan has"},
-        std::pair{&exchanged, "  50 tokens, digest "}, std::pair{&larger, "batch    4           6"},
+        std::pair{&grown, "data     50 tokens of toy.bin, digest "}, std::pair{&wider, "but the plan has"},
+        std::pair{&exchanged, "  50 tokens of toy.bin, digest "}, std::pair{&larger, "batch    4           6"},
         std::pair{&deeper, "seq      3           4"}}) {
     const auto embedding = [session = trainer->session.get()] {
       return testing::ReadTensor<float>(*session, session->State(kToyEmbedKey));
