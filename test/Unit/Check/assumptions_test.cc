@@ -96,7 +96,7 @@ class OtherGroup : public RankGroup {
 // Runs `body` on each rank with a session that makes all proofs, and where `runner` is given, operations of the
 // communicator 'dp' by it. Returns the first error.
 absl::Status OnRanks(const std::vector<uint8_t>& bytes, const std::function<absl::Status(Session&)>& body,
-                     const Runner& runner = nullptr) {
+                     const Runner& runner = nullptr, const std::string& driver = "") {
   const int ranks = static_cast<int>(RankCount(PlanIn(bytes)));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<LoopbackGroup> group,
                            LoopbackGroup::Create(ranks, {std::chrono::seconds(20)}));
@@ -108,6 +108,8 @@ absl::Status OnRanks(const std::vector<uint8_t>& bytes, const std::function<absl
       BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes(bytes));
       SessionOptions options;
       options.group = ranks == 1 ? nullptr : &other;
+      options.driver = driver;
+      if (!driver.empty()) options.driver_path = BOWLINE_TEST_PLUGINS;
       BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(loaded), options));
       return body(*session);
     };
@@ -237,6 +239,61 @@ TEST(Assumptions, CommunicationsTouchTheirOperandsAlone) {
   EXPECT_THAT(y, Each(2.0f));
   EXPECT_EQ(other.front(), 9) << "nobody of the plan wrote it";
   EXPECT_EQ(other.back(), 5);
+}
+
+// A stream waits for events, and another one comes to its commands meanwhile: here a copy is late, and nobody waits.
+TEST(Assumptions, StreamsWaitForEvents) {
+  RankPlan made({{"dp", 1}}, -1);
+  made.Streams({"compute", "copy"});
+  made.Events(1);
+  const uint32_t x = made.Buffer(0, "x", BufferKind::Input, kElements);
+  const uint32_t copied = made.Buffer(0, "copied", BufferKind::Temporary, kElements);
+  const uint32_t y = made.Buffer(0, "y", BufferKind::Output, kElements);
+  made.Copy(0, 1, x, copied);
+  made.Signal(0, 1, 0);
+  made.Wait(0, 0, 0);
+  made.Add(0, 0, copied, copied, y);
+  const std::vector<uint8_t> bytes = Accepted(made.Finish());
+  for (const bool is_late : {false, true}) {
+    const absl::Status status = OnRanks(
+        bytes,
+        [&](Session& session) -> absl::Status {
+          for (const float value : {1.0f, 5.0f}) {
+            BOWLINE_RETURN_IF_ERROR(Set(session, x, value));
+            BOWLINE_RETURN_IF_ERROR(session.Run("step"));
+          }
+          EXPECT_THAT(Get(session, y), Each(is_late ? 2.0f : 10.0f)) << "the sum is of this step, or of the one before";
+          return absl::OkStatus();
+        },
+        nullptr, is_late ? "late_stream" : "");
+    EXPECT_EQ(status, absl::OkStatus());
+  }
+}
+
+// A session runs the entry of kind Init first. Here the caller runs another one before it.
+TEST(Assumptions, SessionsInitialiseStatesFirst) {
+  EXPECT_EQ(OnRanks(Accepted(MakePlan(FixtureImage())),
+                    [&](Session& session) -> absl::Status {
+                      const auto step = [&] {
+                        const std::vector<int32_t> tokens(5, 3);
+                        for (const uint32_t slot : {0u, 1u}) {
+                          EXPECT_EQ(session.Write(session.BufferAt(kTokens, slot),
+                                                  {reinterpret_cast<const uint8_t*>(tokens.data()), 20}),
+                                    absl::OkStatus());
+                        }
+                        EXPECT_EQ(session.Run("step"), absl::OkStatus());
+                        std::vector<float> values(40);
+                        EXPECT_EQ(
+                            session.Read(session.BufferAt(kResult), {reinterpret_cast<uint8_t*>(values.data()), 160}),
+                            absl::OkStatus());
+                        return values;
+                      };
+                      const std::vector<float> before = step();
+                      BOWLINE_RETURN_IF_ERROR(session.Run("init"));
+                      EXPECT_NE(step(), before) << "those were no weights";
+                      return absl::OkStatus();
+                    }),
+            absl::OkStatus());
 }
 
 // Ranks run the same entries in the same order.
