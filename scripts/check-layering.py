@@ -3,8 +3,8 @@
 
 Reads every source, header, TableGen file and CMakeLists.txt of the layers below. With --build-dir also looks into built
 executables of the layers that use no MLIR, and with --no-mlir-in-build into what the compiler of that build was told and
-read. Also finds circles: among folders, where a folder and one inside it are two; and among files, where a header and its
-source are one. Each violation is one line on stderr: FILE:LINE: who uses whom: the rule; what to do. Files over 600 lines
+read. Also finds circles: among folders, where a folder and one inside it are two; among folders with all that is inside
+them, but for the top ones; and among files, where a header and its source are one. Each violation is one line on stderr: FILE:LINE: who uses whom: the rule; what to do. Files over 600 lines
 are warnings.
 
 Exit status: 0 when every rule holds, 1 otherwise.
@@ -99,13 +99,18 @@ INCLUDE = re.compile(r'^\s*#?\s*include\s*([<"])([^>"]+)[>"]')
 SYSTEM_FOLDERS = ("sys", "linux", "arpa", "netinet", "net", "asm", "bits", "experimental")
 
 
+def resolved(root: pathlib.Path, file: str, target: str, quoted: bool) -> str:
+    """The path from the root of a header that `file` names from its own folder; `target` for any other."""
+    if quoted and (root / file).parent.joinpath(target).exists():
+        path = (root / file).parent.joinpath(target).resolve()
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    return target
+
+
 def violation_of_include(root: pathlib.Path, file: str, layer: Layer, target: str, quoted: bool):
     """(used file, rule, remedy) when `file` may not include `target`; None when it may."""
-    if quoted and (root / file).parent.joinpath(target).exists():
-        # Relative to the including file: say the path from the root.
-        resolved = (root / file).parent.joinpath(target).resolve()
-        if resolved.is_relative_to(root):
-            target = resolved.relative_to(root).as_posix()
+    target = resolved(root, file, target, quoted)
     first = target.split("/")[0]
     if first in TOP_FOLDERS:
         if any(is_below(target, allowed) for allowed in (*layer.repository, EVERYBODY_MAY_USE)):
@@ -183,17 +188,27 @@ def check_circles(root: pathlib.Path) -> list[Violation]:
             continue
         for line in (root / file).read_text(encoding="utf-8", errors="replace").splitlines():
             match = INCLUDE.match(line)
-            if not match or match.group(2) not in files:
+            target = match and resolved(root, file, match.group(2), quoted=match.group(1) == '"')
+            if target not in files:
                 continue
-            user, used = pathlib.PurePosixPath(file), pathlib.PurePosixPath(match.group(2))
+            user, used = pathlib.PurePosixPath(file), pathlib.PurePosixPath(target)
             if user.with_suffix("") != used.with_suffix(""):
                 of_files.setdefault(str(user.with_suffix("")), set()).add(str(used.with_suffix("")))
-            a, b = str(user.parent), str(used.parent)
-            if a != b:
-                of_folders.setdefault(a, set()).add(b)
+            if user.parent != used.parent:
+                of_folders.setdefault(str(user.parent), set()).add(str(used.parent))
+    found = circles(of_folders)
+    # A folder with all that is inside it. Of the top ones, checker and runtime use each other by the table.
+    for depth in range(2, max((folder.count("/") + 1 for folder in of_folders), default=0) + 1):
+        rooms = {}
+        for user, folders in of_folders.items():
+            for used in folders:
+                a, b = ("/".join(folder.split("/")[:depth]) for folder in (user, used))
+                if a != b and a.count("/") == b.count("/") == depth - 1:
+                    rooms.setdefault(a, set()).add(b)
+        found += [circle for circle in circles(rooms) if circle not in found]
     violations = [Violation(circle[0], f"is in a circle with {', '.join(circle[1:])}", "folders use each other in one direction",
                             "move the part that both need into a folder that both may use")
-                  for circle in circles(of_folders)]
+                  for circle in found]
     return violations + [
         Violation(circle[0], f"is in a circle with {', '.join(circle[1:])}", "files use each other in one direction",
                   "move the part that the others need into a header of its own")

@@ -176,6 +176,15 @@ class CheckLayeringTest(unittest.TestCase):
         write_tree(self.root, {"kernels/a/user.cc": include("kernels/b/one.h")})
         self.assertIn("kernels/a: is in a circle with kernels/b: folders use each other in one direction", check(self.root).stderr)
         (self.root / "kernels/a/user.cc").unlink()
+        # Seen from the room, two folders inside of it are one.
+        write_tree(self.root, {"kernels/b/in/five.h": include("kernels/a/whole.h"), "kernels/a/in/six.h": include("kernels/b/one.h")})
+        self.assertIn("kernels/a: is in a circle with kernels/b: ", check(self.root).stderr)
+        (self.root / "kernels/a/in/six.h").unlink()
+        # Named from its own folder.
+        write_tree(self.root, {"kernels/a/seven.h": '#include "../b/one.h"\n'})
+        self.assertIn("kernels/a: is in a circle with kernels/b: ", check(self.root).stderr)
+        (self.root / "kernels/a/seven.h").unlink()
+        self.assertEqual(check(self.root).stderr, "")
         write_tree(self.root, {"kernels/b/four.h": include("kernels/b/in/three.h")})
         self.assertIn("kernels/b: is in a circle with kernels/b/in: ", check(self.root).stderr)
 
