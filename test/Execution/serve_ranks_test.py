@@ -104,7 +104,7 @@ class ServeRanks(tools.ToolTest):
     def test_a_rank_that_loads_longer_than_its_timeout(self):
         meeting = f"file:{self.folder}/meeting"
         ranks = [self.launch(self.plan, "--weights", self.weights, "--rank", rank, "--world-size", 2, "--rendezvous",
-                             meeting, "--timeout", 1, **(tools.with_slow_files("model.safetensors", 1.5) if rank == 1 else {}))
+                             meeting, "--timeout", 4, **(tools.with_slow_files("model.safetensors", 6) if rank == 1 else {}))
                  for rank in (1, 0)]
         self.assertEqual(self.answers(self.port_of(ranks[1])), self.texts(self.plan))
         self.end(ranks[1])
