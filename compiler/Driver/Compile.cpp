@@ -26,11 +26,11 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Groups/Traffic.h"
-#include "runtime/base/text_file.h"
 #include "runtime/base/gguf_model.h"
 #include "runtime/base/mapped_file.h"
-#include "runtime/plan/view/attachments.h"
+#include "runtime/base/text_file.h"
 #include "runtime/plan/verify/semantic_verifier.h"
+#include "runtime/plan/view/attachments.h"
 #include "targets/costs/link.h"
 
 #include <filesystem>

@@ -12,8 +12,8 @@
 #include "compiler/Driver/StrategyRecord.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Strategy/Strategy.h"
-#include "runtime/base/text_file.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/base/text_file.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <filesystem>

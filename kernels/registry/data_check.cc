@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace bowline::kernels {
 
 int64_t RowsOfCheck(const DataCheck& check, const Signature& signature) {

@@ -29,6 +29,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/plan/verify/semantic_verifier.h"
 #include "runtime/plan/view/mesh_view.h"
 #include "runtime/plan/view/plan_view.h"
@@ -48,7 +49,6 @@
 #include "runtime/tools/run_ranks.h"
 #include "runtime/tools/spawn.h"
 #include "runtime/tools/tool_support.h"
-#include "runtime/comm/agreement.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
 

@@ -10,13 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/tools/token_printer.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/trace_log.h"
-#include "runtime/comm/agreement.h"
 #include "runtime/train/generator.h"
 
 namespace bowline {

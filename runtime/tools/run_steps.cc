@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/serve/chat_renderer.h"
 #include "runtime/serve/model_files.h"
 #include "runtime/serve/scheduler.h"
@@ -23,7 +24,6 @@
 #include "runtime/tools/token_printer.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/tools/trace_log.h"
-#include "runtime/comm/agreement.h"
 
 namespace bowline {
 namespace {

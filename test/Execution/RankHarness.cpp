@@ -8,12 +8,12 @@
 
 #include "test/Execution/RankHarness.h"
 #include "checker/PlanChecker.h"
+#include "runtime/comm/agreement.h"
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/plan/verify/semantic_verifier.h"
 #include "runtime/plan/view/mesh_view.h"
-#include "runtime/comm/agreement.h"
 #include "runtime/train/checkpoint/checkpoint.h"
 #include "runtime/train/evaluator.h"
 #include "test/Support/test_driver.h"

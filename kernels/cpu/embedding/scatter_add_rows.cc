@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/scatter_scratch.h"
 #include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
+#include "kernels/cpu/scatter_scratch.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/signature_check.h"
 

@@ -11,8 +11,8 @@
 #include "runtime/plan/view/collective_view.h"
 #include "runtime/plan/view/matching.h"
 #include "runtime/plan/view/mesh_view.h"
-#include "runtime/plan/view/preparation.h"
 #include "runtime/plan/view/operand_uses.h"
+#include "runtime/plan/view/preparation.h"
 
 namespace bowline {
 namespace {

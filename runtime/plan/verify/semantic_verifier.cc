@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/plan/view/attachments.h"
 #include "runtime/plan/verify/verifier_parts.h"
+#include "runtime/plan/view/attachments.h"
 #include "runtime/plan/view/mesh_view.h"
 
 namespace bowline {
