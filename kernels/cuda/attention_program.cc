@@ -101,6 +101,7 @@ absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const Atten
 
 // The program with what the library takes of its work, for which there is more workspace, if the caller has it.
 KernelProgram WithLibrary(const Signature& signature, const AttentionShape& s, bool backward, KernelProgram program) {
+  program.is_attention = true;
   if (!MayBeByLibrary(s, backward)) return program;
   const size_t wanted = backward ? BackwardWorkspace(s, /*in_order=*/true) : kForwardWorkspace;
   const size_t given = std::min({wanted, kMostWorkspace, signature.scratch_limit / 256 * 256});

@@ -72,6 +72,7 @@ struct KernelProgram {
   std::vector<DeviceLaunch> launches = {};
   std::vector<LibraryProduct> products = {};  // `matmul` has one, and no launches
   std::optional<LibraryAttention> attention = std::nullopt;
+  bool is_attention = false;  // also where no library computes this attention
 };
 
 // kNotFound where a CUDA device has no such kernel, kInvalidArgument for a signature that it could not execute safely:

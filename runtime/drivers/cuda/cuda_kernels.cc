@@ -78,9 +78,9 @@ class RegisteredKernel : public CudaLaunchable {
   }
 
  private:
-  // By cuDNN or by nobody.
+  // Fails if cuDNN cannot compute the attention of the program: there is no fallback.
   absl::Status PrepareCudnn(CudaCard* card, const AttentionOptions& options) {
-    if (name_ != "attention_forward" && name_ != "attention_backward") return absl::OkStatus();
+    if (!program_.is_attention) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<Attention>> made =
         program_.attention.has_value()
             ? CreateCudnnAttention(card, *program_.attention, program_.scratch_bytes, options)
