@@ -43,35 +43,46 @@ std::vector<absl::string_view> hf::rotaryDecoderDropoutKeys() {
   return {"attention_dropout", "hidden_dropout", "residual_dropout"};
 }
 
-void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
+/// The first layer that "layer_types" gives a window; none where all layers see all positions. Windows are refused
+/// unless `mayHaveWindows`.
+static std::optional<int64_t> firstLayerWithWindow(ConfigReader &reader, const ModelConfig &config,
+                                                   bool mayHaveWindows) {
   const json *value = reader.take("layer_types");
+  std::optional<int64_t> first;
   if (!value)
-    return;
+    return first;
   if (!value->is_array() || value->size() != static_cast<size_t>(config.layers)) {
     reader.fail("layer_types", absl::StrCat("is no list with one type for each of the ", config.layers, " layers"));
-    return;
+    return first;
   }
   for (size_t i = 0; i < value->size(); ++i) {
     if ((*value)[i] == "full_attention")
       continue;
+    if (mayHaveWindows && (*value)[i] == "sliding_attention") {
+      first = first.value_or(static_cast<int64_t>(i));
+      continue;
+    }
     reader.fail("layer_types", absl::StrCat("gives layer ", i, " the type ", (*value)[i].dump().substr(0, 100),
                                             "; layers other than \"full_attention\" are not supported, and another "
                                             "type would be another model"));
-    return;
+    break;
   }
+  return first;
+}
+
+void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
+  firstLayerWithWindow(reader, config, /*mayHaveWindows=*/false);
 }
 
 void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
   // The values that the families' own code takes for absent keys.
   constexpr int64_t kDefaultWindow = 4096, kDefaultFullLayers = 28;
-  requireFullAttention(reader, config);
   const bool areTypesGiven = reader.has("layer_types");
   const bool isOn = reader.booleanOr("use_sliding_window", false);
-  int64_t window = 0, fullLayers = 0;
-  if (isOn && !areTypesGiven) {
-    window = reader.positiveIntegerOrNull("sliding_window", kMaxPositions, kDefaultWindow);
+  int64_t window = isOn ? reader.positiveIntegerOrNull("sliding_window", kMaxPositions, kDefaultWindow) : 0;
+  int64_t fullLayers = firstLayerWithWindow(reader, config, /*mayHaveWindows=*/window > 0).value_or(config.layers);
+  if (isOn && !areTypesGiven)
     fullLayers = reader.nonNegativeIntegerOr("max_window_layers", kMaxLayers, kDefaultFullLayers);
-  }
   // These keys say nothing where no layer has a window, and elsewhere the model is refused.
   for (absl::string_view key : {"sliding_window", "max_window_layers"}) {
     reader.ignore(key);
@@ -79,7 +90,7 @@ void hf::requireNoWindow(ConfigReader &reader, ModelConfig &config) {
   }
   if (!isOn)
     return;
-  if (areTypesGiven || window == 0 || window >= config.maxPositions || fullLayers >= config.layers)
+  if (window == 0 || window >= config.maxPositions || fullLayers >= config.layers)
     config.remarks.push_back(absl::StrCat(reader.place(), ": \"use_sliding_window\" = true has no effect: no layer of ",
                                           config.layers, " has a window that hides one of ", config.maxPositions,
                                           " positions"));

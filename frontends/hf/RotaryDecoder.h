@@ -54,7 +54,7 @@ void readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSizes ab
 void requireFullAttention(ConfigReader &reader, const ModelConfig &config);
 
 /// Reads `layer_types`, `use_sliding_window`, `sliding_window` and `max_window_layers`, which together say for each
-/// layer whether its queries see the last keys alone. Where one hides a key, the model takes shorter sequences, of
+/// layer whether its queries see the last keys alone. Where a window hides a key, the model takes shorter sequences, of
 /// which it hides none (limitToWindow).
 void requireNoWindow(ConfigReader &reader, ModelConfig &config);
 

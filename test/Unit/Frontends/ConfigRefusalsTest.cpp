@@ -112,6 +112,8 @@ TEST(Config, EveryOtherRefusal) {
        R"(gives layer 1 the type "sliding_attention"; layers other than)"},
       {"qwen2", "layer_types", R"(["full_attention"])", "is no list with one type for each of the 2 layers"},
       {"qwen2", "layer_types", "3", "each of the 2 layers"},
+      {"qwen3", "use_qk_norm", "false", "true"},
+      {"llama", "use_qk_norm", "true", "false"},
       {"qwen3", "layer_types", R"(["sliding_attention","sliding_attention"])",
        R"(gives layer 0 the type "sliding_attention"; layers other than)"},
       {"mistral", "sliding_window", "0", "an integer from 1 to"},

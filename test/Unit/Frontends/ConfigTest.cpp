@@ -247,6 +247,7 @@ TEST(Config, KeysOfPublishedFilesAndMirrors) {
       {"mistral", R"({"sliding_window": null, "use_sliding_window": true})"},
       {"llama", R"({"sliding_window": null, "use_sliding_window": true})"},
       {"qwen2", R"({"attention_bias": true, "use_parallel_residual": false})"},
+      {"qwen3", R"({"use_qk_norm": true, "qk_layernorm": true})"},
       {"gpt2", R"({"multi_query": false, "num_experts": 0, "residual_multiplier": 1.0, "use_sliding_window": false})"},
       {"mistral", R"({"_attn_implementation_internal": "sdpa", "quantization_config": null, "dtype": "bfloat16"})"},
   };
@@ -317,6 +318,11 @@ TEST(Config, WindowsThatHideNothing) {
       document["use_sliding_window"] = false;
       EXPECT_TRUE(parse(document)->remarks.empty());
     }
+    json typed = minimal(family);
+    typed["layer_types"] = {"sliding_attention", "full_attention"};
+    typed["use_sliding_window"] = true, typed["sliding_window"] = 16;
+    ASSERT_TRUE(parse(typed).ok()) << parse(typed).status();
+    EXPECT_THAT(parse(typed)->remarks[0], HasSubstr("\"use_sliding_window\" = true has no effect"));
     json document = minimal(family);
     document["sliding_window"] = 15, document["max_window_layers"] = 1;
     EXPECT_EQ(parse(document)->maxPositions, 16);
@@ -344,6 +350,17 @@ TEST(Config, WindowsThatHideKeysLimitThePositions) {
                                                       : "layers from 1 on see the last 15 keys alone"));
     EXPECT_THAT(config->positionsSource, HasSubstr("windows are not supported"));
   }
+  // The same by a type for each layer.
+  json typed = minimal("qwen2");
+  typed["use_sliding_window"] = true, typed["sliding_window"] = 15;
+  typed["layer_types"] = {"full_attention", "sliding_attention"};
+  absl::StatusOr<ModelConfig> limited = parse(typed);
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  EXPECT_EQ(limited->maxPositions, 15);
+  EXPECT_THAT(limited->remarks[0], HasSubstr("layers from 1 on see the last 15 keys alone"));
+  typed["sliding_window"] = nullptr;
+  EXPECT_THAT(std::string(parse(typed).status().message()), HasSubstr("gives layer 1 the type \"sliding_attention\""));
+
   json document = minimal("llama");
   for (const char *window : {"16", "4096"}) {
     document["sliding_window"] = json::parse(window);
