@@ -9,6 +9,7 @@
 #include "passes/Analysis/Lifetimes.h"
 #include "passes/Analysis/StreamReach.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -20,14 +21,29 @@ struct SegmentRange {
 };
 } // namespace
 
+/// The segments of a program in the order of their first calls, as they count for positions; those that are not called
+/// come last.
+static SmallVector<plan::SegmentOp> segmentsByFirstCall(plan::ProgramOp program) {
+  SmallVector<plan::SegmentOp> all(program.getBody().front().getOps<plan::SegmentOp>());
+  llvm::SetVector<int64_t> order;
+  for (size_t i = 0; i < program.getTimeline().size(); i += 2)
+    order.insert(program.getTimeline()[i]);
+  order.insert_range(llvm::seq<int64_t>(0, all.size()));
+  return llvm::map_to_vector(order, [&](int64_t index) { return all[index]; });
+}
+
+/// The positions of each segment, by its place in the program.
 static SmallVector<SegmentRange> segmentRanges(plan::ProgramOp program) {
-  SmallVector<SegmentRange> ranges;
+  llvm::DenseMap<Operation *, SegmentRange> rangeOf;
   int64_t next = 0;
-  for (auto segment : program.getBody().front().getOps<plan::SegmentOp>()) {
+  for (plan::SegmentOp segment : segmentsByFirstCall(program)) {
     int64_t size = segment.getBody().front().getOperations().size();
-    ranges.push_back({next, next + size, 0});
+    rangeOf[segment] = {next, next + size, 0};
     next += size;
   }
+  SmallVector<SegmentRange> ranges;
+  for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
+    ranges.push_back(rangeOf.lookup(segment));
   for (size_t i = 0; i < program.getTimeline().size(); i += 2)
     ++ranges[program.getTimeline()[i]].runs;
   return ranges;
@@ -47,11 +63,11 @@ Lifetimes::Lifetimes(plan::ProgramOp program, SymbolTable &symbols) {
   takesTurns = takesTurnsIn(program);
   if (program.getStreams().size() > 1)
     reachOverStreams(program, symbols);
-  crossRuns(program);
+  crossRuns(program, symbols);
 }
 
 void Lifetimes::collect(plan::ProgramOp program, SymbolTable &symbols) {
-  for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
+  for (plan::SegmentOp segment : segmentsByFirstCall(program))
     for (Operation &command : segment.getBody().front()) {
       auto position = static_cast<int64_t>(ordered.size());
       ordered.push_back(&command);
@@ -77,7 +93,7 @@ bool Lifetimes::staysInRun(Value buffer) const {
 }
 
 void Lifetimes::reachOverStreams(plan::ProgramOp program, SymbolTable &symbols) {
-  // Where segments take turns, a buffer that lives in several has its memory for itself.
+  // Where segments take turns, crossTurns looks at buffers that live in several calls.
   auto shares = [&](Value buffer) { return alive.contains(buffer) && (!takesTurns || staysInRun(buffer)); };
   StreamReach reach(program, symbols, ordered, shares, [&](Value buffer) { return staysInRun(buffer); });
   for (auto &[buffer, interval] : alive) {
@@ -96,18 +112,9 @@ bool Lifetimes::repeats(int64_t position) const {
   return llvm::any_of(repeated, [&](const Interval &range) { return range.overlaps({position, position}); });
 }
 
-void Lifetimes::crossRuns(plan::ProgramOp program) {
-  if (takesTurns) {
-    repeated.push_back({0, static_cast<int64_t>(ordered.size()) - 1});
-    // Runs execute one at a time: buffers of one run alone share memory with those of other runs.
-    for (auto &[buffer, interval] : alive) {
-      if (staysInRun(buffer) && !leavesRun.contains(buffer))
-        continue;
-      interval = {0, static_cast<int64_t>(ordered.size()) - 1};
-      crossing.insert(buffer);
-    }
-    return;
-  }
+void Lifetimes::crossRuns(plan::ProgramOp program, SymbolTable &symbols) {
+  if (takesTurns)
+    return crossTurns(program, symbols);
   // Values that cross a run of a repeated segment live through all its runs.
   for (const SegmentRange &range : segmentRanges(program)) {
     if (range.runs < 2)
@@ -119,6 +126,31 @@ void Lifetimes::crossRuns(plan::ProgramOp program) {
           (within && !readFirst.contains(buffer) && !leavesRun.contains(buffer)))
         continue;
       crossing.insert(buffer);
+      interval.first = std::min(interval.first, range.begin);
+      interval.last = std::max(interval.last, range.end - 1);
+    }
+  }
+}
+
+void Lifetimes::crossTurns(plan::ProgramOp program, SymbolTable &symbols) {
+  repeated.push_back({0, static_cast<int64_t>(ordered.size()) - 1});
+  SmallVector<SegmentRange> ranges = segmentRanges(program);
+  ArrayRef<int64_t> timeline = program.getTimeline();
+  // Runs execute one at a time: buffers of one run alone share memory with those of other runs.
+  auto crosses = [&](Value buffer) {
+    return alive.contains(buffer) && (!staysInRun(buffer) || leavesRun.contains(buffer));
+  };
+  StreamReach reach(
+      program, symbols, ordered, [&](Value buffer) { return alive.contains(buffer); },
+      [&](Value buffer) { return !crosses(buffer); });
+  for (auto &[buffer, interval] : alive) {
+    if (!crosses(buffer))
+      continue;
+    crossing.insert(buffer);
+    // All that runs in between has other memory.
+    StreamReach::Reach calls = reach.of(buffer);
+    for (int64_t call = calls.firstCall; call <= calls.lastCall; ++call) {
+      const SegmentRange &range = ranges[timeline[2 * call]];
       interval.first = std::min(interval.first, range.begin);
       interval.last = std::max(interval.last, range.end - 1);
     }

@@ -15,7 +15,8 @@
 
 namespace bowline {
 
-/// A range of command positions. Positions count the commands of a program's segments in order, each segment once.
+/// A range of command positions. Positions count the commands of a program's segments, each segment once, in the order
+/// of their first calls.
 struct Interval {
   int64_t first = 0;
   int64_t last = 0; // inclusive
@@ -25,7 +26,7 @@ struct Interval {
 
 /// The lifetimes of a program's temporary and scratch buffers. If a segment runs several times and a buffer's value
 /// crosses the start or end of a run, the buffer is alive during the whole segment. If the timeline returns to earlier
-/// segments, a buffer whose value crosses runs is alive during the whole program.
+/// segments, a buffer whose value crosses runs is alive during all segments that run from its first use to its last.
 ///
 /// With several streams a lifetime ends where all commands issued later are ordered, by stream or event, after all of
 /// the buffer's uses. So the program must contain its events already.
@@ -53,7 +54,8 @@ public:
 private:
   void collect(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void reachOverStreams(plan::ProgramOp program, mlir::SymbolTable &symbols);
-  void crossRuns(plan::ProgramOp program);
+  void crossRuns(plan::ProgramOp program, mlir::SymbolTable &symbols);
+  void crossTurns(plan::ProgramOp program, mlir::SymbolTable &symbols);
   /// Whether only one segment uses the buffer, and each of its runs writes the buffer before it reads it.
   bool staysInRun(mlir::Value buffer) const;
   /// Whether commands behind the position may run before it in another run of a segment.

@@ -19,7 +19,7 @@ static bool covers(ArrayRef<uint32_t> clock, ArrayRef<uint32_t> places) {
 
 StreamReach::StreamReach(plan::ProgramOp program, SymbolTable &symbols, ArrayRef<Operation *> commands,
                          llvm::function_ref<bool(Value)> shares, llvm::function_ref<bool(Value)> staysInCall)
-    : points(program.getStreams().size()) {
+    : points(program.getStreams().size()), callsOfStream(program.getStreams().size()) {
   DenseMap<Operation *, int64_t> positionOf;
   DenseMap<Operation *, SmallVector<Value>> sharedBy;
   for (auto [position, command] : llvm::enumerate(commands)) {
@@ -47,6 +47,7 @@ StreamReach::StreamReach(plan::ProgramOp program, SymbolTable &symbols, ArrayRef
             addUse(buffer, staysInCall(buffer), points[stream].back(), stream);
         }
         clocks.issue(stream);
+        callsOfStream[stream].push_back(call);
       });
   for (const Uses &uses : all)
     finish(uses, staysInCall(uses.buffer));
@@ -56,7 +57,12 @@ void StreamReach::addUse(Value buffer, bool staysInCall, const Point &point, int
   auto [found, isNew] = current.try_emplace(buffer, all.size());
   if (isNew || (staysInCall && all[found->second].call != point.call)) {
     found->second = all.size();
-    all.push_back({buffer, point.call, point.issue, -1, 0, std::vector<uint32_t>(points.size()), true});
+    int64_t firstCall = point.call;
+    for (auto [over, calls] : llvm::zip_equal(point.clock, callsOfStream))
+      if (over < calls.size())
+        firstCall = std::min(firstCall, calls[over]);
+    all.push_back({buffer, point.call, firstCall, point.call, point.issue, -1, 0,
+                   std::vector<uint32_t>(points.size()), true});
   }
   Uses &uses = all[found->second];
   if (uses.lastIssue == point.issue)
@@ -64,13 +70,16 @@ void StreamReach::addUse(Value buffer, bool staysInCall, const Point &point, int
   uses.endsInOrder = covers(point.clock, uses.places);
   uses.lastIssue = point.issue;
   uses.lastPosition = point.position;
+  uses.lastCall = point.call;
   uses.places[stream] = point.clock[stream] + 1;
 }
 
 void StreamReach::finish(const Uses &uses, bool staysInCall) {
-  auto [found, isNew] = reaches.try_emplace(uses.buffer, Reach{uses.lastPosition, false, true});
+  auto [found, isNew] = reaches.try_emplace(uses.buffer, Reach{uses.lastPosition, uses.firstCall, uses.lastCall, false, true});
   Reach &reach = found->second;
   reach.last = std::max(reach.last, uses.lastPosition);
+  reach.firstCall = std::min(reach.firstCall, uses.firstCall);
+  reach.lastCall = std::max(reach.lastCall, uses.lastCall);
   reach.endsInOrder &= uses.endsInOrder;
   for (const std::vector<Point> &stream : points) {
     // Clocks of a stream only grow.
@@ -81,6 +90,7 @@ void StreamReach::finish(const Uses &uses, bool staysInCall) {
     if (beside.issue <= uses.lastIssue)
       continue;
     reach.last = std::max(reach.last, beside.position);
+    reach.lastCall = std::max(reach.lastCall, beside.call);
     reach.leavesCall |= staysInCall && beside.call != uses.call;
   }
 }

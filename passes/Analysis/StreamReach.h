@@ -21,6 +21,9 @@ public:
   /// The reach of one buffer, over all calls.
   struct Reach {
     int64_t last = 0;        ///< position of that last command
+    /// The first call with a command that may end behind the start of the first use, and the call of the last command
+    /// that may start before all uses have ended.
+    int64_t firstCall = 0, lastCall = 0;
     bool leavesCall = false; ///< whether it is in a later call than the buffer's uses, which are all in one call
     bool endsInOrder = true; ///< whether all other uses are over when the last use begins
   };
@@ -41,7 +44,7 @@ private:
   /// The uses of a buffer: those in one call of a segment if no value outlives a call, else those in all calls.
   struct Uses {
     mlir::Value buffer;
-    int64_t call, firstIssue, lastIssue, lastPosition;
+    int64_t call, firstCall, lastCall, firstIssue, lastIssue, lastPosition;
     std::vector<uint32_t> places; // the place of the last use in each stream
     bool endsInOrder;
   };
@@ -49,7 +52,8 @@ private:
   void addUse(mlir::Value buffer, bool staysInCall, const Point &point, int64_t stream);
   void finish(const Uses &uses, bool staysInCall);
 
-  std::vector<std::vector<Point>> points; // by stream
+  std::vector<std::vector<Point>> points;          // by stream
+  std::vector<std::vector<int64_t>> callsOfStream; // of all its commands, in order
   std::vector<Uses> all;
   llvm::DenseMap<mlir::Value, size_t> current; // the last of `all`
   llvm::DenseMap<mlir::Value, Reach> reaches;

@@ -78,8 +78,9 @@ QUICK = [("7B", name) for name in (
 # How far plans are from formulas.
 BOUND = 0.10
 
-# How far arenas of pipelines are from the bytes that are alive at one time.
-PIPELINE_BOUND = 1.055
+# How far arenas of pipelines are from the bytes that are alive at one time, in the order of issue. Where a pass gathers once,
+# nothing stops the network from running ahead, so that its copies of weights have memory of their own.
+PIPELINE_BOUND = 1.05
 
 # Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the
 # formula, no more than today. If you improve one of these plans, lower its bounds or delete them.
@@ -117,7 +118,7 @@ class Memory(tools.ToolTest):
             "eos_token_id": 2}))
         tools.succeed("bowline-compile", model, *strategy.flags(shape), *tools.ONE_THREAD, "--no-codegen", "-o", plan)
         arena = json.loads(tools.succeed("bowline-inspect", plan, "--json"))["header"]["arena_bytes"]
-        if strategy.stages > 1:
+        if strategy.stages > 1 and not strategy.once:
             peaks = re.findall(r"peak (\d+) bytes", tools.succeed("bowline-inspect", "--memory", plan).decode())
             self.assertLessEqual(arena, PIPELINE_BOUND * max(map(int, peaks)))
         return arena
