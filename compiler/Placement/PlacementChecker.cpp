@@ -365,7 +365,7 @@ LogicalResult PlacementChecker::visitWrite(Run &run, graph::WriteOp write) {
   isPlaced |= isSplatBeforeZeros(value, wanted, *layout);
   std::string found = rules->mismatch(type, *layout);
   if (!found.empty())
-    return write.emitError("placement: '") << name << "' has another type than its layout says: " << found;
+    return write.emitError("placement: the type of '") << name << "' does not fit its layout: " << found;
   for (const ValuePlacement &placement : lookup(value)) {
     if (placement.isUniform) {
       isPlaced |= scalarOf(wanted) == placement.whole && placement.partial == layout->partial && !isPadded;
@@ -379,13 +379,14 @@ LogicalResult PlacementChecker::visitWrite(Run &run, graph::WriteOp write) {
     found = isRight ? "padded with elements that may differ from 0" : placement.str();
   }
   if (!isPlaced) {
-    std::string needs = "'" + name.str() + "' is to be: " + layout->str();
+    std::string needs = "'" + name.str() + "' must be placed as " + layout->str();
     if (!found.empty()) {
-      InFlightDiagnostic error = write.emitError("placement: the new value of '") << name << "' is: " << found;
+      InFlightDiagnostic error = write.emitError("placement: the value written to '")
+                                 << name << "' is placed as " << found;
       error.attachNote() << needs;
       return error;
     }
-    return emit(value, write, "'" + name + "' gets it");
+    return emit(value, write, "it is written to '" + name + "'");
   }
   ++total.written;
   seen.insert({run.whole, nameIn(run.role, name)});
@@ -408,13 +409,13 @@ LogicalResult PlacementChecker::visitReturn(Run &run, graph::ReturnOp op) {
         axes = meshAxes(dim.getAxes(), mesh);
     }
     if (std::string why = rules->mismatch(graph::tensorType(value), target); !why.empty())
-      return op.emitError("placement: result '") << name << "' is no part of the whole one: " << why;
+      return op.emitError("placement: result '") << name << "' is no part of the whole result: " << why;
     bool isPlaced = splatOf(value) && splatOf(value) == splatOf(wanted);
     for (const ValuePlacement &placement : lookup(value))
       isPlaced |= placement.isUniform ? scalarOf(wanted) == placement.whole && placement.partial.empty()
                                       : areEqual(placement, target, *rules);
     if (!isPlaced)
-      return emit(value, op, "result '" + Twine(name) + "' is to be: " + target.str());
+      return emit(value, op, "result '" + Twine(name) + "' must be placed as " + target.str());
     ++total.results;
     seen.insert({run.whole, "result " + name});
   }

@@ -37,9 +37,10 @@ LogicalResult PlacementChecker::beginRuns() {
           auto shape = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(),
                                                                     dist::DistDialect::kGlobalShapeAttr);
           if (shape && shape.asArrayRef() != graph::tensorType(wholeArgument).getShape())
-            return function.emitError("placement: argument '") << name << "' is said to have another shape";
+            return function.emitError("placement: argument '")
+                   << name << "': dist.global_shape differs from the shape in the whole program";
           if (std::string why = rules->mismatch(graph::tensorType(argument), placement); !why.empty())
-            return function.emitError("placement: argument '") << name << "' is no part of the whole one: " << why;
+            return function.emitError("placement: argument '") << name << "' is no part of the whole argument: " << why;
           add(argument, placement);
         }
       }

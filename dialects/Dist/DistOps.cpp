@@ -235,13 +235,15 @@ static LogicalResult checkView(Operation *op, NamedAttribute attribute) {
   RankedTensorType tensor = pieceOf(op);
   auto view = cast<DenseI64ArrayAttr>(attribute.getValue());
   if (!tensor || view.size() != tensor.getRank())
-    return op->emitOpError("has a view of ") << view.size() << " dimensions for " << Type(tensor);
+    return op->emitOpError("attribute 'dist.view' has ")
+           << view.size() << " dimensions, but its variable is of type " << Type(tensor);
   Attribute global = op->getAttr(DistDialect::kGlobalShapeAttr);
   if (!global)
     return success();
   FailureOr<int64_t> whole = countElements(op, {DistDialect::kGlobalShapeAttr, global});
   if (succeeded(whole) && *whole != *elements)
-    return op->emitOpError("has a view of ") << *elements << " elements for a tensor of " << *whole;
+    return op->emitOpError("attribute 'dist.view' describes ")
+           << *elements << " elements, but 'dist.global_shape' has " << *whole;
   return whole;
 }
 

@@ -160,7 +160,7 @@ bool KernelOp::hasScratch() {
 
 LogicalResult ImageOp::verify() {
   if (getContracts().has_value() != getHash().has_value())
-    return emitOpError("has contracts or a hash, but they come together");
+    return emitOpError("has only one of 'contracts' and 'hash'; give both or neither");
   if (!getContracts())
     return success();
   if (getContracts()->size() % 2 != 0)

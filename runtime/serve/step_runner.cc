@@ -123,7 +123,7 @@ absl::Status StepRunner::Run(const StepBatch& batch, std::vector<SampledToken>& 
   if (step == steps_.end() || all < static_cast<size_t>(step->sequences) || batch.rows.size() != all + 1 ||
       batch.sampling.size() != all || batch.wants_token.size() != all || batch.sample.size() != all) {
     return absl::InternalError(
-        absl::StrCat("a step of ", batch.bucket, " tokens and ", all, " sequences does not fit"));
+        absl::StrCat("the plan has no entry for a step of ", batch.bucket, " tokens and ", all, " sequences"));
   }
   const auto count = static_cast<size_t>(step->sequences);
   if (batch.rows[count] != batch.rows.back()) {

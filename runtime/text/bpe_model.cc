@@ -45,7 +45,7 @@ class BpeModel : public PieceModel {
   absl::Status AddMerges(const std::vector<std::pair<std::string, std::string>>& merges) {
     if (merges.size() > Vocabulary::kMaxTokens) {
       return absl::InvalidArgumentError(
-          absl::StrCat("there are ", merges.size(), " merges; the most are ", Vocabulary::kMaxTokens));
+          absl::StrCat("there are ", merges.size(), " merges; the limit is ", Vocabulary::kMaxTokens));
     }
     merges_.reserve(merges.size());
     for (size_t rank = 0; rank < merges.size(); ++rank) {

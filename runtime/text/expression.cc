@@ -33,7 +33,7 @@ void Expression::Deleter::operator()(pcre2_real_code_8* code) const { pcre2_code
 absl::StatusOr<Expression> Expression::Compile(const std::string& source) {
   if (source.size() > kMaxExpressionBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("an expression has ", source.size(), " bytes; the most are ", kMaxExpressionBytes));
+        absl::StrCat("an expression has ", source.size(), " bytes; the limit is ", kMaxExpressionBytes));
   }
   if (FindInvalidUtf8(source) != std::string::npos) return absl::InvalidArgumentError("an expression is no UTF-8");
   BOWLINE_ASSIGN_OR_RETURN(const std::string translated, TranslateExpression(source));

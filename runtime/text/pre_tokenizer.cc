@@ -79,7 +79,7 @@ absl::Status SplitByExpression(const Expression& expression, const PreTokenizerS
 absl::StatusOr<PreTokenizer> PreTokenizer::Create(const std::vector<PreTokenizerStep>& steps) {
   if (steps.size() > kMaxSteps) {
     return absl::InvalidArgumentError(
-        absl::StrCat("text is split in ", steps.size(), " steps; the most are ", kMaxSteps));
+        absl::StrCat("the pre-tokenizer has ", steps.size(), " steps; the limit is ", kMaxSteps));
   }
   PreTokenizer pre_tokenizer;
   for (const PreTokenizerStep& definition : steps) {

@@ -34,20 +34,20 @@ void StripSpaces(std::string* text, int* count) {
   text->erase(0, size);
 }
 
-// Steps of a hostile file would make long texts of short ones, each of the one before.
+// Refuses steps by which a hostile file would make a short text long: each step could lengthen the output of the last.
 absl::Status CheckSteps(const TokenizerDefinition& definition) {
   constexpr size_t kMaxSteps = 16;
   constexpr size_t kMaxContentBytes = 64;
   constexpr size_t kMaxAddedBytes = 1024;
   const auto check_content = [](absl::string_view content) {
     if (content.size() <= kMaxContentBytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("a step of the tokenizer puts ", content.size(),
-                                                   " bytes into texts; the most are ", kMaxContentBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a step of the tokenizer inserts ", content.size(), " bytes; the limit is ", kMaxContentBytes));
   };
   if (definition.normalizer.size() > kMaxSteps || definition.decoder.size() > kMaxSteps) {
     return absl::InvalidArgumentError(absl::StrCat("the normalizer has ", definition.normalizer.size(),
                                                    " steps and the decoder ", definition.decoder.size(),
-                                                   "; the most are ", kMaxSteps));
+                                                   "; the limit is ", kMaxSteps));
   }
   for (const NormalizerStep& step : definition.normalizer) BOWLINE_RETURN_IF_ERROR(check_content(step.content));
   int byte_levels = 0, growing = 0;
@@ -67,7 +67,7 @@ absl::Status CheckSteps(const TokenizerDefinition& definition) {
   for (const AddedToken& token : definition.added) {
     if (token.content.size() > kMaxAddedBytes) {
       return absl::InvalidArgumentError(absl::StrCat("the added token ", token.id, " has ", token.content.size(),
-                                                     " bytes; the most are ", kMaxAddedBytes));
+                                                     " bytes; the limit is ", kMaxAddedBytes));
     }
   }
   return absl::OkStatus();
@@ -173,7 +173,7 @@ absl::Status Tokenizer::CheckRoom(absl::string_view piece, const Encoding& encod
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, const EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a text has ", text.size(), " bytes; the most are ", kMaxTextBytes));
+    return absl::InvalidArgumentError(absl::StrCat("a text has ", text.size(), " bytes; the limit is ", kMaxTextBytes));
   }
   if (const size_t at = FindInvalidUtf8(text); at != absl::string_view::npos) {
     return absl::InvalidArgumentError(absl::StrCat("the text is no UTF-8 at byte ", at));

@@ -207,7 +207,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& dire
   BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   if (file.bytes().size() > kMaxFileBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": has ", file.bytes().size(), " bytes; the most are ", kMaxFileBytes));
+        absl::StrCat(path, ": has ", file.bytes().size(), " bytes; the limit is ", kMaxFileBytes));
   }
   const absl::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   BOWLINE_ASSIGN_OR_RETURN(TokenizerDefinition definition, ParseTokenizerJson(text, path));

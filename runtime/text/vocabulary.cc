@@ -13,7 +13,7 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(std::vector<std::string> tokens) {
   if (tokens.empty()) return absl::InvalidArgumentError("the vocabulary has no tokens");
   if (tokens.size() > kMaxTokens) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the vocabulary has ", tokens.size(), " ids; the most are ", kMaxTokens));
+        absl::StrCat("the vocabulary has ", tokens.size(), " ids; the limit is ", kMaxTokens));
   }
   Vocabulary vocabulary;
   vocabulary.tokens_ = std::move(tokens);

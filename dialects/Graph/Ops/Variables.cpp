@@ -133,12 +133,12 @@ void bowline::graph::printPurpose(OpAsmPrinter &printer, StateOp state, Lifetime
     printer << stringifyLifetime(lifetime.getValue());
 }
 
-/// A kind of persistent tensor is a set of flags that has a meaning.
+/// Checks that the flags of a state fit its lifetime and its type.
 static LogicalResult verifyPurpose(StateOp state) {
   if (!state.isPersistent())
-    return state.getFlags() == StateFlags::None
-               ? success()
-               : state.emitOpError("does not persist, and has the flags ") << stringifyStateFlags(state.getFlags());
+    return state.getFlags() == StateFlags::None ? success()
+                                                : state.emitOpError("is not persistent, so it cannot have the flags ")
+                                                      << stringifyStateFlags(state.getFlags());
   if (failed(verifyFlags(state, state.getFlags())))
     return failure();
   StateFlags ofParameters = state.getFlags() & (StateFlags::Trained | StateFlags::Weight | StateFlags::Mirror);

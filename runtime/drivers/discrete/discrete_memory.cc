@@ -44,7 +44,7 @@ class DiscreteAllocation : public hal::Allocation {
 absl::StatusOr<std::unique_ptr<hal::Allocation>> DiscreteMemory::Allocate(size_t bytes, hal::MemorySpace space) {
   if (bytes >= kLargest) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes on a discrete device; the most is ", kLargest - 1));
+        absl::StrCat("cannot allocate ", bytes, " bytes on a discrete device; the limit is ", kLargest - 1));
   }
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<HostAllocation> backing, HostAllocation::Create(bytes, space));
   std::memset(backing->data(), kPoison, bytes);

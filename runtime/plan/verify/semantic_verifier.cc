@@ -103,7 +103,7 @@ absl::Status VerifyArenas(const fbs::Plan& plan) {
     const std::string place = absl::StrCat("arena ", i);
     BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "role", arena.role(), RoleCount(plan)));
     if (arena.space() == fbs::MemorySpace::Device || arena.space() > fbs::MemorySpace::MAX) {
-      return Broken(place, ": memory space ", static_cast<int>(arena.space()), " is none of those that arenas name");
+      return Broken(place, ": an arena cannot be in memory space ", static_cast<int>(arena.space()));
     }
     if (arena.bytes() < 1 || arena.bytes() > kMaxArenaBytes) {
       return Broken(place, ": ", arena.bytes(), " bytes; it must be 1 to 2^62");

@@ -55,10 +55,10 @@ absl::Status VerifyInPlace(absl::string_view place, const fbs::Kernel& kernel) {
     const fbs::Argument& output = *kernel.arguments()->Get(pair.output());
     const fbs::Argument& input = *kernel.arguments()->Get(pair.input());
     if (output.access() != fbs::Access::Write) {
-      return Broken(pair_place, ": argument ", pair.output(), " is not written only");
+      return Broken(pair_place, ": argument ", pair.output(), " must have access Write");
     }
     if (input.access() != fbs::Access::Read) {
-      return Broken(pair_place, ": argument ", pair.input(), " is not read only");
+      return Broken(pair_place, ": argument ", pair.input(), " must have access Read");
     }
     if (DenseBytes(output.dtype(), output.shape()) != DenseBytes(input.dtype(), input.shape())) {
       return Broken(pair_place, ": arguments ", pair.output(), " and ", pair.input(), " differ in size");

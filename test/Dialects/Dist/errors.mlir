@@ -35,12 +35,12 @@ graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w") {dist.view = "4
 
 // -----
 
-// expected-error @+1 {{has a view of 1 dimensions for 'tensor<4x4xf32>'}}
+// expected-error @+1 {{attribute 'dist.view' has 1 dimensions, but its variable is of type 'tensor<4x4xf32>'}}
 graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w") {dist.view = array<i64: 16>}
 
 // -----
 
-// expected-error @+1 {{has a view of 16 elements for a tensor of 15}}
+// expected-error @+1 {{attribute 'dist.view' describes 16 elements, but 'dist.global_shape' has 15}}
 graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w")
     {dist.global_shape = array<i64: 15>, dist.view = array<i64: 4, 4>}
 

@@ -242,7 +242,7 @@ graph.state @s saved|step : tensor<1xi32> init(#graph.fill<0.0>)
 
 // -----
 
-// expected-error @+1 {{does not persist, and has the flags saved}}
+// expected-error @+1 {{is not persistent, so it cannot have the flags saved}}
 "graph.state"() <{sym_name = "s", lifetime = 1 : i32, flags = 2 : i32, type = tensor<f32>, init = #graph.fill<0.0>}> : () -> ()
 
 // -----

@@ -647,7 +647,7 @@ plan.kernel @k symbol "k" extent 1 [#plan.arg<read, tensor<f32>>, #plan.arg<writ
 // -----
 
 // The hash of code covers its contracts.
-// expected-error @+1 {{has contracts or a hash, but they come together}}
+// expected-error @+1 {{has only one of 'contracts' and 'hash'; give both or neither}}
 plan.image "elf" dense<[127, 69, 76, 70]> : tensor<4xi8> contracts [1, 2]
 
 // -----

@@ -86,7 +86,7 @@ const Rule kRules[] = {
      "buffer 5 'rows': 1 slot(s) of 320 bytes at offset 2944, 0 bytes apart, end beyond the arena of 0 bytes in "
      "PinnedHost"},
     {"ArenaOfDevice", [](P& p) { AddArena(p, fbs::MemorySpace::Device, 64); },
-     "arena 0: memory space 0 is none of those that arenas name"},
+     "arena 0: an arena cannot be in memory space 0"},
     {"ArenaOfUnknownSpace", [](P& p) { AddArena(p, static_cast<fbs::MemorySpace>(3), 64); }, "arena 0: memory space 3"},
     {"ArenaOfNoRole", [](P& p) { AddArena(p, fbs::MemorySpace::PinnedHost, 64).role = 1; },
      "arena 0: role 1 does not exist; there are 1"},

@@ -168,9 +168,9 @@ const Rule kKernelRules[] = {
     {"InPlaceInput", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(2, 3); },
      "in_place pair 0: input argument 3 does not exist"},
     {"InPlaceOutputRead", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(0, 1); },
-     "argument 0 is not written only"},
+     "argument 0 must have access Write"},
     {"InPlaceInputWritten", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(2, 2); },
-     "argument 2 is not read only"},
+     "argument 2 must have access Read"},
     {"InPlaceSize", [](P& p) { p.kernels[kAdd]->arguments[1]->shape[0] = 1; }, "arguments 2 and 1 differ in size"},
 };
 

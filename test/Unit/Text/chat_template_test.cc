@@ -34,7 +34,7 @@ void ExpectError(absl::string_view source, absl::string_view message, const Json
   EXPECT_EQ(std::string(rendered.status().message()), std::string(message)) << source;
 }
 
-// A text, or null where jinja2 raises an error.
+// An output that scripts/record-chat-templates.py recorded: a text, or null where jinja2 raises an error.
 void ExpectAsRecorded(const std::string& source, const Json& variables, const Json& output) {
   absl::StatusOr<std::string> rendered = Render(source, variables);
   if (output.is_null()) {

@@ -115,7 +115,7 @@ TEST(TokenizerJsonTest, StepsThatGrowTextsAreBounded) {
               HasSubstr("a text of 2 bytes has more than 65536"));
   steps[0]["content"] = std::string(65, 'a');
   file["normalizer"] = steps[0];
-  EXPECT_THAT(MessageOf(file), HasSubstr("65 bytes into texts"));
+  EXPECT_THAT(MessageOf(file), HasSubstr("inserts 65 bytes"));
   file = SmallFile();
   file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {file["pre_tokenizer"], file["pre_tokenizer"]}}};
   EXPECT_THAT(MessageOf(file), HasSubstr("ByteLevel twice"));

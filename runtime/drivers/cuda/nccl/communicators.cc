@@ -83,8 +83,8 @@ absl::StatusOr<bool> CudaCommunicators::CardsAllowNccl(hal::Exchange& exchange) 
       }
       if (!has_nccl) return false;
       return Refuse(exchange, absl::StrCat(shared,
-                                           ", and others of their groups move data by NCCL, which needs whole "
-                                           "cards; give all ranks communicators=host, or cards of their own"));
+                                           ", but other ranks in the group use NCCL, which needs one card per "
+                                           "rank; give all ranks communicators=host, or cards of their own"));
     }
   }
   // Operations by the host reach the card later than NCCL's, and so in an order that differs among ranks.
