@@ -2,9 +2,8 @@
 """Checks two rules of style: the word "what" is rare, and no sentence begins with What, Who or Whoever.
 
 Reads README.md, CONTRIBUTING.md, the pages of docs/ and the README.md of each folder; and groups of sources: the .td files,
-the headers of dialects/ and checker/, those of folders of runtime/, and the messages and help texts of C++ sources. Of a header
-it reads comments; of a .td file also descriptions, and quoted texts of three words or more; of C++ sources as messages only
-such texts. Adjacent literals are one text. A raw string counts where it begins with a capital letter, since others are regular
+the headers but those of test/, and the messages and help texts of C++ sources. Of a header it reads comments; of a .td file
+also descriptions, and quoted texts of three words or more; of C++ sources as messages only such texts. Adjacent literals are one text. A raw string counts where it begins with a capital letter, since others are regular
 expressions and programs. No quoted text may begin with "what" or "who" in lower case either.
 
 Fenced blocks and code in a line do not count. A heading counts for the first rule only. That rule holds for each page, and for
@@ -24,9 +23,11 @@ LEFT_OUT = ("build", "demo", ".git")
 CPP = (".h", ".cc", ".cpp")
 MESSAGES = ("quoted", "raw")
 SOURCES = ((".td files", (".td",), ("",), ("comment", "description", "quoted")),
-           ("headers of the compiler", (".h",), ("dialects/", "checker/"), ("comment",)),
-           ("headers of the runtime", (".h",), ("runtime/hal/", "runtime/plan/", "runtime/executor/", "runtime/train/",
-                                                "runtime/serve/"), ("comment",)),
+           ("headers of the compiler", (".h",), ("compiler/", "frontends/", "targets/"), ("comment",)),
+           ("headers of passes", (".h",), ("passes/",), ("comment",)),
+           ("headers of dialects and types", (".h",), ("dialects/", "types/", "checker/"), ("comment",)),
+           ("headers of kernels", (".h",), ("kernels/",), ("comment",)),
+           ("headers of the runtime", (".h",), ("runtime/",), ("comment",)),
            ("messages of the runtime", CPP, ("runtime/",), MESSAGES),
            ("messages of the compiler", CPP, ("compiler/", "frontends/"), MESSAGES),
            ("messages of passes", CPP, ("passes/",), MESSAGES),

@@ -37,7 +37,7 @@ struct BlockSize {
                        kRuns = kElements / kRunElements;
 };
 
-// A format's functions Scale and Offset take what converts the bits of a half: F16ToF32, or an instruction.
+// A format's functions Scale and Offset take a function that converts the bits of a half: F16ToF32, or an instruction.
 template <ElementType kType>
 struct BlockFormat;
 

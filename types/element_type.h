@@ -1,8 +1,8 @@
 #ifndef BOWLINE_TYPES_ELEMENT_TYPE_H_
 #define BOWLINE_TYPES_ELEMENT_TYPE_H_
 
-// The types that elements of tensors have in programs, plans, kernels and files: one table, which everything else asks
-// for sizes and names. Uses nothing but the standard library, so that kernels, runtime, dialects and compiler all may.
+// The types of tensor elements in programs, plans, kernels and files. One table has their sizes and names. This header
+// uses only the standard library, so that kernels, runtime, dialects and compiler can include it.
 
 #include <cstddef>
 #include <cstdint>
@@ -93,19 +93,19 @@ constexpr bool RowsAreInOrder() {
 }  // namespace internal
 static_assert(internal::RowsAreInOrder(), "a row's place is its type's value");
 
-// False for a number that is no type, which a file may hold.
+// Returns false for a number that is no type. A file may hold such a number.
 constexpr bool IsElementType(ElementType type) { return static_cast<int>(type) < kElementTypeCount; }
 
 // `type` is one.
 constexpr const ElementTypeInfo& InfoOf(ElementType type) { return kElementTypes[static_cast<int>(type)]; }
 
-// Bytes of one element that is stored by itself; 0 for those of blocks, and for values that are no type.
+// Returns the bytes of an element that is stored by itself; 0 for types of blocks, and for values that are no type.
 constexpr size_t SizeOf(ElementType type) {
   return IsElementType(type) && InfoOf(type).block_elements == 1 ? static_cast<size_t>(InfoOf(type).block_bytes) : 0;
 }
 
-// Bytes of so many consecutive elements; absent where they are no whole number of blocks, or `type` is none. The caller
-// knows that the result is below 2^64.
+// Returns the bytes of so many consecutive elements; nothing if they are no whole number of blocks, or if `type` is no
+// type. The caller knows that the result is below 2^64.
 constexpr std::optional<uint64_t> BytesOf(ElementType type, uint64_t elements) {
   if (!IsElementType(type)) return std::nullopt;
   const auto in_block = static_cast<uint64_t>(InfoOf(type).block_elements);

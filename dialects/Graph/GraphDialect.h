@@ -17,7 +17,7 @@ namespace bowline::graph {
 
 /// Attaches the interfaces of this dialect to `arith.constant` and the elementwise operations of `arith` and `math`.
 void registerElementwiseModels(mlir::DialectRegistry &registry);
-/// Attaches those of `arith.constant` alone, to a context that has the `arith` dialect.
+/// Attaches the interfaces of `arith.constant` only. `context` must have loaded `arith`.
 void attachConstantModels(mlir::MLIRContext *context);
 
 } // namespace bowline::graph

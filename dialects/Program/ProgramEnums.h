@@ -21,7 +21,7 @@ namespace bowline {
 mlir::ParseResult parseStateFlags(mlir::OpAsmParser &parser, StateFlagsAttr &flags);
 void printStateFlags(mlir::OpAsmPrinter &printer, mlir::Operation *op, StateFlagsAttr flags);
 
-/// Fails with a diagnostic at `variable`, a persistent one, if its flags contradict each other.
+/// `variable` must be persistent. Emits an error at it if its flags contradict each other.
 llvm::LogicalResult verifyFlags(mlir::Operation *variable, StateFlags flags);
 
 /// Parses and prints an entry's kind in the syntax of operations, before the symbol; the kind `custom` may be left out.
@@ -31,11 +31,11 @@ void printEntryKind(mlir::OpAsmPrinter &printer, mlir::Operation *op, EntryKindA
 /// Returns whether there may be several entries of the kind, one for each bucket.
 inline bool hasBuckets(EntryKind kind) { return kind == EntryKind::Step || kind == EntryKind::Embed; }
 
-/// Fails with a diagnostic at `entry` unless it has a bucket exactly if its kind needs one. `bucket` 0 means none.
+/// Emits an error at `entry` if its kind needs a bucket and `bucket` is 0 (none), or the other way round.
 llvm::LogicalResult verifyBucket(mlir::Operation *entry, EntryKind kind, int64_t bucket);
 
-/// Fails with a diagnostic at `entry` if an earlier entry in its block has the same kind and bucket. So a search by
-/// kind and bucket finds at most one entry.
+/// Emits an error at `entry` if an earlier entry in its block has the same kind and bucket. A search by kind and bucket
+/// therefore finds at most one entry.
 template <typename EntryOp> llvm::LogicalResult verifyOnlyOfItsKind(EntryOp entry) {
   if (entry.getKind() == EntryKind::Custom)
     return mlir::success();

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CUDA_IMAGE_H_
 #define BOWLINE_KERNELS_CUDA_IMAGE_H_
 
-// The device functions that programs (kernel_program.h) launch, for all architectures of BOWLINE_CUDA_ARCHITECTURES:
-// what cuModuleLoadData takes. In the library bowline_cuda_image, which exists where nvcc does.
+// The image of the device functions that programs (kernel_program.h) launch, for all architectures of
+// BOWLINE_CUDA_ARCHITECTURES, as cuModuleLoadData reads it. The library bowline_cuda_image holds it; it needs nvcc.
 
 #include <cstddef>
 

@@ -75,8 +75,8 @@ struct KernelProgram {
   bool is_attention = false;  // also where no library computes this attention
 };
 
-// kNotFound where a CUDA device has no such kernel, kInvalidArgument for a signature that it could not execute safely:
-// the same that a CPU refuses, and what is said in the kernel's own file.
+// Returns kNotFound if a CUDA device has no such kernel, and kInvalidArgument for a signature that it could not execute
+// safely: a signature that a CPU refuses, or one that the file of the kernel excludes.
 absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature);
 
 }  // namespace bowline::kernels::cuda

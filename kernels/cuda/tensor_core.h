@@ -197,7 +197,7 @@ struct SharedRows {
   }
 
   // Writes C [16][kDim], times a factor for its upper and lower rows, to rows [row, row + 16), and those below `total`
-  // on to `to`, whose first row is `first`. Of one warp, which alone uses these rows.
+  // on to `to`, whose first row is `first`. Called by one warp. No other warp may access these rows.
   BOWLINE_DEVICE void Write(const float (&c)[kDim / 8][4], float upper, float lower, int row, int lane, Bf16* to,
                             int64_t stride, int32_t first, int32_t total) const {
     WarpBarrier();

@@ -32,8 +32,8 @@ BOWLINE_DEVICE double LogOf(double x) {
   return MulAdd(e, 0x1.62e42fefa3ap-1, MulAdd(e, -0x1.0ca86c3898dp-49, log_m));
 }
 
-// The sine and cosine of an angle with |angle| < 2^49: up to there the number of quarter turns has at most 51 bits, and
-// what is subtracted for them is exact but for 2^-107 of each.
+// Computes the sine and cosine of an angle with |angle| < 2^49. The number of quarter turns then has at most 51 bits,
+// and the subtracted angle has an error of at most 2^-107 for each quarter turn.
 BOWLINE_DEVICE void SineCosine(double angle, double* sine, double* cosine) {
   const double magic = 0x1.8p52, shifted = MulAdd(angle, 0x1.45f306dc9c883p-1, magic);
   const uint64_t k = BitsOf(shifted);

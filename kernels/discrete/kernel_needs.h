@@ -12,8 +12,8 @@
 
 namespace bowline::kernels::discrete {
 
-// Bytes of workspace; nothing where the device has no kernel of this name of its own. kInvalidArgument for what the
-// kernel of a CPU refuses too.
+// Returns the bytes of workspace; nothing if the device has no kernel of its own with this name. Returns
+// kInvalidArgument for a signature that the kernel of a CPU refuses too.
 absl::StatusOr<std::optional<size_t>> OwnScratch(const Signature& signature);
 
 }  // namespace bowline::kernels::discrete

@@ -6,8 +6,8 @@
 // header depends on no other part of Bowline.
 //
 // For each tensor every member of a group has a source and a destination, both divided into parts of `count` elements:
-// one part, or as many as there are members. A collective is which part goes from whom to whom, and whether the parts
-// that arrive at one place are combined.
+// one part, or as many as there are members. A kind of collective defines which part each member sends to which member,
+// and whether the parts that arrive at one place are combined.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class Parameter : uint8_t {
   kShift,      // how many places further on a ring of the members a part goes: 1 to one less than there are
 };
 
-// Words for messages: the name of the parameter, and what a collective does by it: "reduction", "reduces by".
+// Words for messages: the name of the parameter, and the verb for its effect: "reduction", "reduces by".
 struct ParameterWords {
   const char* name;
   const char* verb;

@@ -45,8 +45,8 @@ struct Attribute {
 };
 
 // Generated code that computes a kernel's outputs from one finished tile of its result: `tile[(m - m0) * stride + n -
-// n0]` is element (m, n) in f32. `arguments` are the kernel's after the operands of its own, whole tensors. Reads and
-// writes only elements with m0 <= m < m1 and n0 <= n < n1. From any thread.
+// n0]` is element (m, n) in f32. `arguments` are the kernel's arguments after its own operands, as whole tensors. The
+// code reads and writes only elements with m0 <= m < m1 and n0 <= n < n1. Any thread may call it.
 using TileEpilogue = void (*)(void* const* arguments, const float* tile, int64_t stride, int64_t m0, int64_t m1,
                               int64_t n0, int64_t n1);
 
@@ -55,12 +55,12 @@ struct Signature {
   std::vector<Attribute> attributes;
   std::vector<TensorSpec> arguments;  // inputs, then outputs; no scratch
   int threads = 1;                    // how many threads a launch may use
-  // The kernel's result goes to an epilogue instead of an argument. Null where only the signature is asked for, in the
-  // compiler: Run is then not called.
+  // The kernel passes its result to an epilogue instead of an argument. The compiler sets no epilogue and never calls
+  // Run.
   bool has_epilogue = false;
   TileEpilogue epilogue = nullptr;
-  // Bytes of workspace that there are. A kernel that is faster with more does with less if it can: then a plan that was
-  // compiled where the faster way does not exist runs all the same.
+  // The available bytes of workspace. A kernel must also run with less workspace where it can, so that a plan compiled
+  // for a slower method still runs.
   size_t scratch_limit = std::numeric_limits<size_t>::max();
 
   const Attribute* Find(std::string_view name) const;
@@ -91,14 +91,14 @@ struct KernelDefinition {
   absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const Signature& signature);
   // Pairs (output, input) of argument indices that may be the same bytes.
   std::vector<std::pair<int, int>> in_place = {};
-  // The number of arguments that are the kernel's own operands when it has an epilogue; 0: it takes none.
+  // The number of arguments that are the kernel's own operands if it has an epilogue; 0 if it takes no epilogue.
   int epilogue_operands = 0;
 };
 
 // All kernels of this build, ordered by name.
 absl::Span<const KernelDefinition> AllKernels();
 
-// kNotFound, listing the known names, if there is none.
+// Both return kNotFound, listing the known names, if there is no such kernel.
 absl::StatusOr<const KernelDefinition*> FindKernel(std::string_view name);
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const Signature& signature);
 

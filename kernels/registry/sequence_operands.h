@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_SEQUENCE_OPERANDS_H_
 #define BOWLINE_KERNELS_REGISTRY_SEQUENCE_OPERANDS_H_
 
-// Kernels whose data say where the rows of sequences and the blocks of their caches are. They skip what is out of
-// range; callers promise that nothing is (Sequences in plan.fbs), which the checker holds against these facts.
+// Some kernels read the rows of sequences and the blocks of their caches from arguments. They skip values out of range.
+// Callers promise that none is (Sequences in plan.fbs), and the checker compares the promise with these facts.
 
 #include <cstdint>
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace bowline::kernels {
 
-// Numbers of arguments.
+// Indices of arguments.
 struct SequenceOperands {
   uint32_t rows, lengths;
-  uint32_t step;                          // whose first dimension is the rows of a step
-  std::optional<uint32_t> blocks, cache;  // tables, and a cache [blocks, tokens of a block, ...] that they are about
+  uint32_t step;                          // the argument whose first dimension is the number of rows of a step
+  std::optional<uint32_t> blocks, cache;  // the tables of blocks, and their cache [blocks, tokens of a block, ...]
 };
 
-// Null: the kernel knows no sequences.
+// Returns null if the kernel has no sequences.
 const SequenceOperands* FindSequenceOperands(std::string_view kernel);
 
 }  // namespace bowline::kernels

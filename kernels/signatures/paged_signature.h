@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_SIGNATURES_PAGED_SIGNATURE_H_
 #define BOWLINE_KERNELS_SIGNATURES_PAGED_SIGNATURE_H_
 
-// `sequence_positions`, `cache_write` and `paged_attention`, checked. kernels/cpu/paged/paged_sequences.h says what
-// their operands mean.
+// Checks signatures of `sequence_positions`, `cache_write` and `paged_attention`. kernels/cpu/paged/paged_sequences.h
+// explains their operands.
 
 #include "kernels/registry/registry.h"
 #include "kernels/signatures/paged_shape.h"

@@ -13,10 +13,10 @@ struct ProductShape {
   const ProductEpilogue* epilogue = nullptr;  // one of kProductEpilogues; null: none
   int result = 2;                             // the argument that is C
   int vector = -1;                            // the argument that is the bias or the sums, -1: none
-  int matrix = -1;                            // the argument that is the gradient's input or what is kept, -1: none
+  int matrix = -1;                            // the argument that is the gradient's input or the kept input, -1: none
 };
 
-// kInvalidArgument for an epilogue of no such name, and for arguments that it does not have.
+// Returns kInvalidArgument for an unknown epilogue, and for arguments that the epilogue does not have.
 absl::StatusOr<ProductShape> ParseProduct(const Signature& signature);
 
 }  // namespace bowline::kernels

@@ -59,9 +59,9 @@ def SplitStages : PhasePass<"split-stages", "Local"> {
 def NestProgram : PhasePass<"nest-program", "Local"> {
   let summary = "Put a program that all ranks run into a nested module";
   let description = [{
-    After it a program without stages is one nested module, without a name, as `split-stages` leaves one for each rank of
-    a pipeline; that is left alone. Mesh, strategy, attachments and the attributes of the outer module stay where they
-    are, for all roles (passes/Analysis/Roles.h). Later passes run on nested modules.
+    Moves a program without stages into one nested module without a name. Programs that `split-stages` has already
+    nested, one module for each rank of a pipeline, are not changed. Mesh, strategy, attachments and the attributes of
+    the outer module stay there, for all roles (passes/Analysis/Roles.h). Later passes run on nested modules.
   }];
 }
 

@@ -16,7 +16,7 @@ namespace bowline {
 // unnamed file in the same directory, or to a hidden one if the file system has no unnamed files. Commit syncs it and
 // gives it the name. Without Commit nothing changes. A power failure after Commit does not lose the file.
 //
-// A symbolic link is followed; an existing file keeps its permissions. Errors name the path and what to do:
+// A symbolic link is followed; an existing file keeps its permissions. Errors name the path and the remedy:
 // kResourceExhausted for a full disk, kPermissionDenied, kNotFound for a missing directory, kInvalidArgument where the
 // target is something other than a regular file.
 class AtomicFile {

@@ -19,7 +19,7 @@ struct JsonLimits {
 
 // Parses `text`, a whole JSON document in UTF-8. Stricter than the library: a key that appears twice in an object is an
 // error (the library keeps the last), as are nesting and sizes beyond `limits` and numbers beyond the range of f64.
-// Errors are kInvalidArgument, start with `what` (a file name) and say where; nothing throws.
+// Errors are kInvalidArgument; the message begins with `what` (a file name) and names the place. Nothing throws.
 absl::StatusOr<nlohmann::json> ParseJson(absl::string_view text, absl::string_view what, JsonLimits limits = {});
 
 // Reads and parses a file of at most `max_bytes`.

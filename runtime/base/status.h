@@ -10,7 +10,7 @@
 //   kAborted             a check of a plan failed; the message is the counter-example  exit code 2
 //   kOutOfRange          a loss or a state is infinite or NaN (NotFiniteError)          exit code 4
 //   everything else      a fault at run time (disk full, out of memory)                exit code 3
-// An assertion is for the programmer; a status for everyone else. A message says what, where and what to do.
+// An assertion is for the programmer; a status for everyone else. A message states the fault, the place and the remedy.
 
 #include <string>
 

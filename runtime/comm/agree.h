@@ -9,11 +9,11 @@
 
 namespace bowline {
 
-// Compares named values among the members of an exchange: all call it with their own, say the plan's hash and the
-// options of the run, before they do anything that presumes them equal. Returns when all were compared.
+// Compares named values, such as the plan's hash and the options of the run, among the members of an exchange. Each
+// member calls this with its own values before it relies on their equality. Returns when all values were compared.
 //
-// kFailedPrecondition on every member, with the same text, when one has another value or another set of names: names
-// the first such name, two members and what each has. The exchange goes on in that case. Other errors are its own.
+// Returns kFailedPrecondition on every member if the values or the sets of names differ. The message is the same on all
+// members: the first such name, two members and their values. The exchange stays usable. Other errors are its own.
 absl::Status AgreeOn(hal::Exchange& members, absl::Span<const std::pair<std::string, std::string>> values);
 
 }  // namespace bowline

@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// All ranks of a run, as one of them sees them: where some of them meet to exchange bytes.
+// All ranks of a run, as one of them sees them. Subsets of the ranks meet here to exchange bytes.
 class RankGroup {
  public:
   virtual ~RankGroup() = default;
@@ -24,24 +24,24 @@ class RankGroup {
   // asks for its own, once, with the same members in the same order and the same link; any number of communicators may
   // have the same members. If ranks are processes, a member waits here for the others, so all members ask for
   // communicators that they share in the same order. Exchanges must be destroyed before the group. Operations take at
-  // least as long as `link` would. kInvalidArgument saying what is wrong, kDeadlineExceeded naming the members that did
+  // least as long as `link` would. Returns kInvalidArgument with the fault, kDeadlineExceeded with the members that did
   // not ask for it in time, or the error that broke the group.
   virtual absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name,
                                                                         absl::Span<const int> members,
                                                                         const LinkOptions& link = {}) = 0;
 
-  // Ends all operations of all ranks, and all that come later, with `why`: for a rank that cannot go on, so that the
-  // others do not wait for it. The first error stays. Does nothing when `why` is OK.
+  // Ends all current and later operations of all ranks with `why`. A rank that cannot continue calls it, so that other
+  // ranks do not wait for it. The first error stays. Does nothing if `why` is OK.
   virtual void Abort(absl::Status why) = 0;
 
-  // OK, or the error that broke the group.
+  // Returns OK, or the error that broke the group.
   virtual absl::Status status() const = 0;
 
   // Contract
   //   All methods may be called from several threads. An error of any exchange breaks the group, on every rank.
 };
 
-// kInvalidArgument unless `members` are different ranks below `ranks` and `rank` is among them.
+// Returns kInvalidArgument unless `members` are different ranks below `ranks` and `rank` is among them.
 absl::Status CheckMembers(int rank, int ranks, absl::string_view name, absl::Span<const int> members);
 
 }  // namespace bowline

@@ -9,11 +9,11 @@
 
 namespace bowline {
 
-// The drivers "cpu" and "null", which every build has, and no others.
+// Returns the drivers "cpu" and "null" only. Every build has them.
 hal::DriverRegistry BuiltinDrivers();
 
-// The drivers of BuiltinDrivers and plugins. These are looked for in `folders` (several are divided by ':'; may be
-// empty), in those of the environment's BOWLINE_DRIVER_PATH, in the folder of this program, and in lib beside it.
+// Returns the drivers of BuiltinDrivers and those of plugins. Plugins are found in `folders` (separated by ':'; may be
+// empty), in the folders of BOWLINE_DRIVER_PATH, in the folder of this program, and in lib beside that folder.
 hal::DriverRegistry AllDrivers(absl::string_view folders);
 
 }  // namespace bowline

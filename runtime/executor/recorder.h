@@ -22,7 +22,7 @@ struct CommandPlace {
 struct RecordedPart {
   CommandPlace place;
   uint16_t stream = 0;
-  std::unique_ptr<hal::Recording> recording;  // null: the single command
+  std::unique_ptr<hal::Recording> recording;  // null if the part is the single command at `place`
 };
 
 // Returns whether streams and events put all communications of a run into one total order. Ranks need a common order,

@@ -185,7 +185,7 @@ class Session {
   struct StartedRun {
     bool started = false;
     bool over = false;    // ended with `status`
-    bool marked = false;  // `ends` were recorded after its last commands
+    bool marked = false;  // the events `ends` were recorded after the run's last commands
     uint64_t number = 0;
     int entry = 0;
     uint32_t parity = 0;
@@ -281,8 +281,8 @@ class Session {
   uint64_t last_run_ = 0;
   std::unique_ptr<hal::Event> begin_;  // other streams wait for it: the previous run ended, its feeds were copied
   absl::optional<uint32_t> faults_;    // index of this role's buffer of kind Fault
-  std::vector<bool> has_faults_;       // by entry: whether it writes that buffer
-  std::vector<int32_t> words_;         // the words of that buffer, as last read
+  std::vector<bool> has_faults_;       // by entry: true if the entry writes the Fault buffer
+  std::vector<int32_t> words_;         // the words of the Fault buffer, as last read
   std::vector<Ports::Copy> copies_;    // feeds of the run that begins now
   // Times of the plan's kernels, indexed like Plan.kernels, then two more entries: copies and communication.
   struct Timing {

@@ -36,7 +36,7 @@ class Allocation {
   //   copy nothing if their range exceeds bytes().
 };
 
-// kInvalidArgument unless [offset, offset + size) lies within `bytes` bytes. Write and Read call this first.
+// Returns kInvalidArgument unless [offset, offset + size) lies within `bytes` bytes. Write and Read call this first.
 absl::Status CheckTransfer(size_t offset, size_t size, size_t bytes);
 
 }  // namespace bowline::hal

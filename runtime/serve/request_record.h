@@ -31,9 +31,9 @@ class Latencies {
     Histogram prefill{kEndsOfSeconds};         // from an answer's first step to its first token
     Histogram decode{kEndsOfSeconds};          // from an answer's first token to its last one
     Histogram inference{kEndsOfSeconds};       // prefill and decode
-    Histogram prompt_tokens{kEndsOfTokens};    // of each answer's prompt
-    Histogram new_tokens{kEndsOfTokens};       // of each answer
-    Histogram most_new_tokens{kEndsOfTokens};  // of a request's longest answer
+    Histogram prompt_tokens{kEndsOfTokens};    // tokens of each answer's prompt
+    Histogram new_tokens{kEndsOfTokens};       // generated tokens of each answer
+    Histogram most_new_tokens{kEndsOfTokens};  // generated tokens of a request's longest answer
   };
 
   void Add(Histogram Values::* histogram, double value);

@@ -64,7 +64,7 @@ class Service {
   void Later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> read);
   void Work();
   bool MayUse(const HttpRequest& request) const;
-  // Adds headers that let scripts of allowed origins read the reply. True for a preflight request, which is done then.
+  // Lets scripts of allowed origins read the reply. Returns true for a CORS preflight; this function then answered it.
   bool AllowOrigin(HttpExchange& exchange) const;
   void Complete(const std::shared_ptr<HttpExchange>& exchange, const std::shared_ptr<RequestRecord>& record, bool chat);
   // The tokens of the request's prompt.

@@ -49,7 +49,7 @@ struct SampledToken {
   std::vector<TokenLogprob> top = {};  // the `top_logprobs` most likely tokens, most likely first
 };
 
-// The error of a sequence whose token is -1.
+// The error for a sequence whose SampledToken::token is -1.
 inline absl::Status LogitsNotFiniteError() {
   return absl::InternalError(
       "the logits of a sequence are not finite: the weights are not finite, or a value exceeds the type that the plan "

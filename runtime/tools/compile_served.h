@@ -11,20 +11,20 @@
 
 namespace bowline {
 
-// A plan, and the folder that it is in, which may go with this object.
+// A plan and its folder. The destructor may remove the folder.
 struct ServedPlan {
   LoadedPlan plan;
   PlanFolder folder;
 };
 
-// The plan that serves `model`, a path of IsModelPath: the one that is kept from before, or else as bowline-compile,
-// which is found as tools are, makes it with `flags`. Where these do not limit the cache of keys and values, it takes a
-// quarter of the memory that is available, divided by the ranks of --mesh, which all run on this machine, but no more
-// than --max-batch sequences need, and at least what one needs. A
-// plan whose cache is less than half or more than twice of that is compiled anew, as is one that is damaged.
+// Returns the plan that serves `model`, a path of IsModelPath: the plan in the folder of plans, or else a plan that
+// bowline-compile makes with `flags`. If the flags do not limit the cache of keys and values, it has a quarter of the
+// available memory, divided by the ranks of --mesh, which all run on this machine; at least the size for one sequence,
+// at most that for --max-batch sequences. A plan whose cache is less than half or more than twice of that size, or a
+// damaged plan, is compiled again.
 //
-// SIGINT and SIGTERM are blocked on all threads. kCancelled when one of them came while the compiler ran.
-// kFailedPrecondition where there is no compiler. Other errors are those of RunChild and of LoadedPlan.
+// The caller blocks SIGINT and SIGTERM on all threads. Returns kCancelled if one of them came while the compiler ran,
+// and kFailedPrecondition if there is no compiler. Other errors are those of RunChild and of LoadedPlan.
 absl::StatusOr<ServedPlan> CompileServed(const std::string& model, const std::vector<CompileFlag>& flags,
                                          const std::function<void(absl::string_view)>& note);
 

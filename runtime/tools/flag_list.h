@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
 #define BOWLINE_RUNTIME_TOOLS_FLAG_LIST_H_
 
-// The flags and commands of a tool, for the completion of shells: printed by the tool itself, from the description
-// that it parses with, and read by `bowline completion`.
+// The flags and commands of a tool, for the completion of shells. The tool prints them from the description by which it
+// parses, and `bowline completion` reads them.
 
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ inline constexpr char kPrintFlags[] = "--print-flags";
 struct FlagInfo {
   std::vector<std::string> names;    // with their dashes
   bool takes_value = false;          // in the next word, or behind '='
-  std::vector<std::string> choices;  // of the value; empty: anything
+  std::vector<std::string> choices;  // of the value; empty: any value
   std::string description;
 };
 
@@ -29,7 +29,7 @@ struct CommandInfo {
   std::string name;  // empty for the tool itself
   std::string description;
   std::vector<FlagInfo> flags;
-  std::vector<std::string> choices;  // of what is no flag; empty: anything
+  std::vector<std::string> choices;  // of words that are no flags; empty: any word
 };
 
 // The tool itself, and then its commands.
@@ -40,7 +40,7 @@ std::vector<CommandInfo> DescribeCommands(const CLI::App& app);
 std::string FlagsToText(const std::vector<CommandInfo>& commands);
 std::vector<CommandInfo> FlagsFromText(absl::string_view text);
 
-// The text in which the executable `tool` lists its flags; empty where it fails.
+// Returns the text in which the executable `tool` lists its flags; empty if it fails.
 std::string AskForFlags(const std::string& tool);
 
 }  // namespace bowline

@@ -13,14 +13,14 @@
 
 namespace bowline {
 
-// Whether the path is a model for bowline-compile, and no plan: a GGUF file or a directory.
+// Returns whether the path is a model for bowline-compile instead of a plan: a GGUF file or a directory.
 bool IsModelPath(const std::string& path);
 
 // A flag of bowline-compile and its value, as in {"--max-context", "2048"}.
 using CompileFlag = std::pair<std::string, std::string>;
 
-// The name of the plan of `model`, as `compiler` makes it with these flags for this process. It follows from what the
-// plan does:
+// Returns the name of the plan of `model` that `compiler` makes with these flags for this process. The name follows
+// from everything on which the plan depends:
 //
 // - of a GGUF file its size, its time, and a hash of its header (metadata and the table of tensors); of a directory a
 //   hash of config.json, and names, sizes and times of files of safetensors and their indices
@@ -32,7 +32,7 @@ using CompileFlag = std::pair<std::string, std::string>;
 absl::StatusOr<std::string> PlanNameOf(const std::string& model, const std::vector<CompileFlag>& flags,
                                        const std::string& compiler);
 
-// A folder for plans: that of the cache, or, where it is off or cannot be written, one that goes with this object.
+// A folder for plans: that of the cache, or, if the cache is off or read-only, one that the destructor removes.
 class PlanFolder {
  public:
   static absl::StatusOr<PlanFolder> Open();
@@ -41,7 +41,7 @@ class PlanFolder {
   ~PlanFolder();
 
   std::string PathOf(const std::string& name) const;
-  // Why plans are not kept; empty where they are.
+  // The reason why plans are not kept; empty if they are kept.
   const std::string& why_temporary() const { return why_temporary_; }
 
   // Makes the plan the one that was used last.

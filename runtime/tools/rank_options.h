@@ -49,17 +49,17 @@ void AddRankOptions(CLI::App& app, RankOptions& options);
 // `seconds` as a duration of at most 30 years.
 std::chrono::nanoseconds TimeOf(double seconds);
 
-// The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
+// Parses the links of --link, "[AXIS:]LINK" each. Returns kInvalidArgument, naming the plan's axes, for other texts.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
 
-// kInvalidArgument naming the flags that are about several ranks, when this run has one alone.
+// Returns kInvalidArgument, naming the flags for several ranks, if this run has only one rank.
 absl::Status CheckOptionsOfOneRank(const RankOptions& options);
 
-// kFailedPrecondition unless the plan is for as many ranks as `launch` says that there are.
+// Returns kFailedPrecondition unless the plan is for the number of ranks of `launch`.
 absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch);
 
-// Finds what would be wrong with --nproc on each of the ranks that it starts: kInvalidArgument when this process is a
-// rank itself; the errors of CheckRankCount and ParseLinks.
+// Finds errors that every rank started by --nproc would report. Returns kInvalidArgument if this process is a rank
+// itself, and the errors of CheckRankCount and ParseLinks.
 absl::Status CheckSpawn(const LoadedPlan& plan, const RankOptions& options);
 
 }  // namespace bowline

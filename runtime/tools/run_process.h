@@ -15,10 +15,10 @@ namespace bowline {
 // Names and values that must be the same in all processes of a run.
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
-// Runs this process as the rank of the plan that `launch` says, of several: meets the others, compares the plan and
-// `values` with theirs, and calls `run`. Whatever fails ends the other ranks too; what
-// fails there ends this one, with an error that says which rank waited for which, and which rank is the cause.
-// `spawned`: what SpawnRanks gave this process, which is told when all have met; nothing if another program started it.
+// Runs this process as one of several ranks of the plan, the rank of `launch`: meets the other ranks, compares the plan
+// and `values` with theirs, and calls `run`. A failure of one rank ends all ranks. The error of the others says which
+// rank waited for which, and which rank is the cause. `spawned` is the value that SpawnRanks gave this process, and
+// learns when all ranks have met; it is empty if another program started this process.
 absl::Status RunAsProcess(const RankOptions& options, const Launch& launch, const SpawnedRank& spawned,
                           NamedValues values, const RunAsRank& run);
 

@@ -19,7 +19,7 @@ struct SpawnedRank {
 // A message of rank 0 to the process that started it.
 enum class SpawnReport : char {
   kAllMet = 'm',
-  kTraining = 't',  // everything that can be refused was looked at
+  kTraining = 't',  // all inputs were checked, and training begins
 };
 void Report(const SpawnedRank& self, SpawnReport report);
 
@@ -47,13 +47,13 @@ struct SpawnEnd {
 //
 // Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
 // error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. Stop signals
-// (stop_signals.h) are passed on; so is a stop by the terminal. A rank that fails ends the others: they get a few
-// seconds to say what they waited for. Before rank 0 has said that all have met, any rank that ends, and one that stays
-// stopped, ends them at once, for they would wait for it. No process outlives this one, even when it is killed.
+// (stop_signals.h) are passed on; so is a stop by the terminal. If a rank fails, the others have a few seconds to print
+// the rank that they waited for, and are then ended. Until rank 0 reports that all ranks have met, a rank that ends or
+// stays stopped ends the others at once, because they would wait for it. No process outlives this one, even if killed.
 //
-// The exit code: that of the rank that failed first; 3 when a signal ended or stopped it, or it ended with 0 before all
-// had met, which is said; kStoppedExitCode when ranks ended with it after a stop signal was passed on.
-// kResourceExhausted when the system has no more processes.
+// The exit code is that of the rank that failed first; 3 if a signal ended or stopped it, or if it ended with 0 before
+// all had met, with a message; kStoppedExitCode if ranks ended with that code after a stop signal was passed on.
+// Returns kResourceExhausted if the system has no more processes.
 absl::StatusOr<SpawnEnd> SpawnOnce(const SpawnOptions& options);
 
 // Ends this process by the stop signal that killed a rank; otherwise the exit code.
@@ -62,7 +62,7 @@ int EndAs(const SpawnEnd& end);
 // SpawnOnce of `ranks` >= 1, and EndAs.
 absl::StatusOr<int> SpawnRanks(absl::string_view tool, int ranks, const std::vector<std::string>& arguments);
 
-// Nothing in a process that SpawnRanks did not start.
+// Returns nothing in a process that SpawnRanks did not start.
 std::optional<SpawnedRank> FromSpawner();
 
 }  // namespace bowline

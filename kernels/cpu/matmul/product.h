@@ -129,7 +129,7 @@ class Product {
     panels_ = {packed_b_, wb_ * kTileN};
   }
 
-  // Where the sums begin of row m0 of C, which is row `i` of its block of A, and of column j0 of the block of columns.
+  // Returns the address of the sum for row m0 of C and column j0 of the block. Row m0 is row `i` of the block of A.
   // Sets *ld to the number of floats between rows.
   float* SumsAt(int64_t m0, int64_t i, int64_t j0, int64_t* ld) const {
     if (direct_c_) {

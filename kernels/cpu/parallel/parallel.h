@@ -7,11 +7,11 @@
 // starts the helpers, a loop for more threads starts a larger team, and helpers end with the thread. So ranks that are
 // threads of one process share no helpers. Helpers poll for work for 50 microseconds and then sleep.
 //
-// The caller takes part and depends on no helper: it computes all chunks not yet begun. Where other programs want
-// processors too, loops run on as many threads fewer as have none, and again on all within 100 ms of a processor being
-// idle (team_ledger.h). A short loop that a team takes longer for than the caller alone, because of what the machine
-// takes to hand chunks over, runs on the caller (loop_times.h). Results show nothing of this: how a range is divided
-// depends on the loop and its extent alone.
+// The caller takes part and depends on no helper: it computes all chunks not yet begun. If other programs occupy some
+// processors, loops use as many threads fewer; within 100 ms of a processor being idle they use all threads again
+// (team_ledger.h). A short loop runs on the caller alone if a team would take longer, because handing over chunks takes
+// time (loop_times.h). Results do not depend on any of this: the division of a range depends on the loop and its extent
+// only.
 //
 // A loop inside the body of another one runs on the thread that comes to it. A body must not throw. Once a thread has
 // its team, nothing is allocated and no lock is taken. In a process that was forked from one with a team, loops run on

@@ -27,12 +27,12 @@ class ControlOwner {
   virtual std::vector<Activity> Activities() const = 0;
   // An operation that has waited for longer than the timeout at `now`; nothing if there is none.
   virtual std::optional<Complaint> Overdue(Clock::time_point now) const = 0;
-  // Ends whatever waits, as the run is broken. Called once.
+  // Ends all waits, because the run is broken. Called once.
   virtual void BreakOff() = 0;
 };
 
-// A rank's connection to the hub: a thread that gives signs of life, answers what the rank does, and learns what breaks
-// the run.
+// A rank's connection to the hub. Its thread sends signs of life, reports the rank's activities to the hub, and
+// receives the error that breaks the run.
 class ControlClient {
  public:
   // Waits until all ranks are there. `connection` comes from ConnectToHub with the same `hello`.
@@ -53,8 +53,8 @@ class ControlClient {
 
   // OK, or the error that broke the run. Cheap while the run is whole.
   absl::Status status() const;
-  // Break the run on all ranks, with `why` or with what the hub finds out about `complaint`. Return what broke it,
-  // which is another error if that was first.
+  // Break the run on all ranks, with `why` or with the error that the hub derives from `complaint`. Both return the
+  // error that broke the run, which differs if another error was first.
   absl::Status Break(const absl::Status& why);
   absl::Status Fail(Complaint complaint);
 
@@ -73,7 +73,7 @@ class ControlClient {
   void CheckTime();
   void Send(MessageType type, absl::string_view payload);
   void Wake() const;
-  // The error that says that rank 0 is gone or does not answer.
+  // Returns the error that rank 0 is gone or does not answer.
   absl::Status ExplainHub(RankState::Health health) const;
   absl::Status WaitForVerdict(const absl::Status& otherwise);
   void SetBroken(const absl::Status& why);

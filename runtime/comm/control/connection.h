@@ -28,11 +28,11 @@ enum class MessageType : uint8_t {
   kFailed,     // up: a connection to another rank failed (Complaint)
   kBreak,      // up: status that shall end everything
   kBroken,     // down: status that ended everything
-  kAsk,        // down: what are you doing?
+  kAsk,        // down: report your activities
   kAnswer,     // up: activities
   kLeave,      // up: this rank is done
   kDone,       // down: all ranks are done
-  kProbe,      // up: who is rank 0 here? (Hello; answered by kRejected)
+  kProbe,      // up: identify rank 0 of this address (Hello; answered by kRejected)
 };
 
 struct Message {

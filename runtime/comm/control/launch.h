@@ -47,8 +47,8 @@ using Environment = absl::FunctionRef<std::optional<std::string>(const char* nam
 // MASTER_ADDR listens beyond loopback addresses unless LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE, MPI_LOCALNRANKS
 // or SLURM_STEP_NUM_NODES says that all ranks are on its machine.
 //
-// kInvalidArgument naming the variable, its value and what to do: half of a pair, a bad number, a rank beyond the
-// size, two launchers that say different ranks of the same size, nowhere to meet.
+// Returns kInvalidArgument, naming the variable, its value and the remedy, for half of a pair, a bad number, a rank
+// beyond the size, two launchers that disagree about the rank, and a missing rendezvous.
 absl::StatusOr<Launch> DetectLaunch(const LaunchFlags& flags, Environment environment);
 
 // An environment variable of this process; nothing if it is not set.

@@ -28,8 +28,8 @@ struct Rendezvous {
   std::string ToString() const;
 };
 
-// "file:PATH", "HOST:PORT" or "[IPV6]:PORT", the latter two also with "tcp://" before them. kInvalidArgument saying
-// what is allowed.
+// Parses "file:PATH", "HOST:PORT" or "[IPV6]:PORT", the latter two also with "tcp://" before them. For other texts
+// returns kInvalidArgument, naming the allowed forms.
 absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text);
 
 // Rank 0 calls this to start listening; it sets the token of `hello` if there is a file. `address`, one of this

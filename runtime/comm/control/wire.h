@@ -30,8 +30,8 @@ class WireWriter {
   std::string bytes_;
 };
 
-// Reads what a WireWriter wrote, from a source that is not trusted: past the end, or where a length is longer than what
-// is left, it gives zeros and empty texts, and complete() is false.
+// Reads the output of a WireWriter from a source that is not trusted. Past the end, or if a length exceeds the
+// remaining bytes, it returns zeros and empty texts, and complete() is false.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes) : rest_(bytes) {}

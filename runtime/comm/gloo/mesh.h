@@ -22,8 +22,8 @@ namespace bowline {
 enum class Lane { kHeader, kData };
 
 // A TCP connection between any two members of a communicator, by Gloo. Messages of a lane arrive in order; a message
-// leaves when its receiver has named a place for it. Errors of Gloo, which are exceptions, become kUnavailable; what
-// Interrupt ended is kCancelled.
+// leaves when its receiver has named a place for it. Exceptions of Gloo become kUnavailable. A wait that Interrupt
+// ended returns kCancelled.
 //
 // Gloo allocates for every message: an entry in a map and a queue. Sizes and buffers have no part in it.
 class GlooMesh {

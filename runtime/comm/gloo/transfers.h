@@ -26,11 +26,11 @@ struct PieceCursor {
 
 // One member's share of an operation's data movement, when all members are known to be there with the same counts.
 //
-// Every two members exchange their data for each other directly, in chunks, two of them under way. Sums are made
-// where they are needed, of all members' values in the order of members: an all-reduce is one exchange after which each
-// member has its share of the sums, and one that spreads the shares; of a few values every member makes all sums. On a
-// network each member sends and receives what a ring would, (n-1)/n of the bytes per exchange, in one step instead of
-// n-1.
+// Every two members exchange their data for each other directly, in chunks, two of them under way. Each member computes
+// the sums that it needs, over all members in their order. An all-reduce has two exchanges: after the first one each
+// member has its share of the sums, and the second one distributes the shares. For a few values every member computes
+// all sums. On a network each member sends and receives as many bytes as in a ring, (n-1)/n of the bytes per exchange,
+// in one step instead of n-1.
 //
 // Contiguous elements are sent and received in place; small pieces are packed. The staging memory is at most 16 MiB, or
 // 128 KiB per member for more than 129 members.

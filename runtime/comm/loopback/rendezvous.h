@@ -10,8 +10,8 @@
 namespace bowline {
 
 // The meeting point of the members of a communicator. Meetings either have all members or none: one word holds the
-// number of members that are there and whether the meeting was broken off, so that no member goes on while another one
-// leaves and frees what the first reads.
+// number of members that are there and whether the meeting was broken off. So no member leaves the meeting and frees
+// memory while another member continues and reads that memory.
 class MeetingPoint {
  public:
   static constexpr int kMaxMembers = 4095;

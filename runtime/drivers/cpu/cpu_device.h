@@ -12,11 +12,11 @@ namespace bowline {
 // The host: kernels of the registry and generated x86-64 code, on teams of options.threads threads.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options);
 
-// The same as if this machine's processor were `cpu`, which changes the answers of CheckTarget and nothing else.
+// The same device with the processor `cpu` in place of this machine's. Only the answers of CheckTarget differ.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::DeviceOptions& options,
                                                                const CpuFeatures& cpu);
 
-// "x86_64", "aarch64": the machine's name by uname.
+// Returns the machine's name as uname gives it: "x86_64", "aarch64".
 std::string HostArch();
 
 }  // namespace bowline

@@ -19,24 +19,24 @@ struct CpuFeatures {
   std::set<std::string> missing = {};  // features of levels above its own (kernels/registry/x86_levels.h) that it lacks
   bool is_limited = false;             // the environment's BOWLINE_TARGET_CPU leaves out some of its features
 
-  // Leaves out features that processors of the level lack. `most` is one that the processor has.
+  // Removes the features that processors of level `most` lack. The processor must have that level.
   void LimitTo(CpuLevel most);
 
-  // The target with most features that the processor runs, as a plan would name it.
+  // Returns the target with the most features that the processor runs, as plans name it.
   std::string Name() const;
 
-  // Whether it runs code for `target`. False for levels and features that this version does not know.
+  // Returns whether the processor runs code for `target`; false for levels and features unknown to this version.
   bool Runs(absl::string_view target) const;
 
-  // Name(), and the features that it lacks for `target`: "x86-64-v2 without f16c and movbe".
+  // Returns Name() and the features that the processor lacks for `target`: "x86-64-v2 without f16c and movbe".
   std::string NameBeside(absl::string_view target) const;
 };
 
-// Those of a processor with these features, by the names of x86_levels.h and of what is beyond.
+// Returns the CpuFeatures of a processor. Features are named as in x86_levels.h, plus avx512bf16 and amx.
 CpuFeatures CpuFeaturesOf(const std::set<std::string>& features);
 
-// The features of this machine's processor, up to CpuLimit(); level 0 if it is no x86-64. kInvalidArgument where that
-// limit is none.
+// Returns the features of this machine's processor, up to CpuLimit(); level 0 if it is no x86-64. Returns
+// kInvalidArgument if BOWLINE_TARGET_CPU names no level.
 absl::StatusOr<CpuFeatures> HostCpuFeatures();
 
 }  // namespace bowline

@@ -7,8 +7,8 @@
 
 namespace bowline {
 
-// A card of NVIDIA: see README.md. Settings: device, poison, blocking, tf32, tune, libraries. kUnavailable where there
-// is no driver or no card.
+// Creates the device of an NVIDIA card: see README.md. Settings: device, poison, blocking, tf32, tune, libraries.
+// Returns kUnavailable if there is no driver or no card.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceOptions& options);
 
 }  // namespace bowline

@@ -13,11 +13,11 @@ namespace bowline {
 struct CudaKernelOptions {
   GemmOptions gemm;
   AttentionOptions attention;
-  bool own_epilogues = false;  // of products: by functions of the driver, also where cuBLASLt has an algorithm
+  bool own_epilogues = false;  // the driver's functions compute epilogues of products, even if cuBLASLt could
 };
 
-// A kernel of the registry as kernels/cuda computes it: launches of functions of the driver's image, products of
-// cuBLASLt, and attention by cuDNN. kNotFound, kInvalidArgument as kernels::cuda::ProgramOf.
+// Makes a kernel of the registry as kernels/cuda computes it: launches of functions of the driver's image, products of
+// cuBLASLt, and attention by cuDNN. Returns kNotFound and kInvalidArgument as kernels::cuda::ProgramOf does.
 absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateCudaKernel(CudaCard* card, const kernels::Signature& signature,
                                                                   const CudaKernelOptions& options);
 

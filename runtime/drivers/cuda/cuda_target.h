@@ -13,21 +13,21 @@
 
 namespace bowline {
 
-// "sm_90a": code for compute capability 9.0 alone, with what no other card has. "sm_86": code for 8.6 and later 8.x.
+// "sm_90a": code for compute capability 9.0 only, with instructions of its own. "sm_86": code for 8.6 and later 8.x.
 struct CudaArch {
   int major = 0, minor = 0;
   bool exact = false;
 };
 
-// Nothing for a text that is none.
+// Returns nothing if the text names no architecture.
 std::optional<CudaArch> ParseCudaArch(absl::string_view text);
 
-// kFailedPrecondition, naming what the plan needs and what the card has, unless a card of that compute capability runs
-// code for the target.
+// Returns kFailedPrecondition, naming the architecture of the plan and that of the card, unless a card of this compute
+// capability runs code for the target.
 absl::Status CheckCudaTarget(const hal::Target& target, int major, int minor);
 
-// kInvalidArgument unless the bytes are an ELF file whose headers and sections lie within them: the loader of CUDA is
-// given an address without a length.
+// Returns kInvalidArgument unless the bytes are an ELF file whose headers and sections lie within them. The check is
+// necessary because the loader of CUDA takes an address without a length.
 absl::Status CheckCubin(absl::Span<const uint8_t> image);
 
 }  // namespace bowline

@@ -7,15 +7,15 @@
 
 namespace bowline {
 
-// Counts what goes on by itself on all discrete devices of this process, since ranks may be threads of one: a command
-// that is as late as it can be begins when this is nothing.
+// Counts the activities that proceed by themselves on all discrete devices of this process, since ranks may be threads
+// of one process. A command that must be as late as possible begins when the count is 0.
 class DeviceActivity {
  public:
-  // Something that waits until nothing goes on.
+  // A command or call that waits until the count is 0.
   class Late {
    public:
     virtual ~Late() = default;
-    // Called with the mutex held, once, after which it waits no more. It counts itself with Begin.
+    // Called once, with the mutex held, at the end of the wait. The function counts its activity with Begin.
     virtual void GoOn() = 0;
   };
 

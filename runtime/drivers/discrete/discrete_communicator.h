@@ -12,13 +12,13 @@
 
 namespace bowline {
 
-// Holds plans to what communicators promise: their operands belong to an operation from its begin to its end in its own
-// stream, however late others send and however early they have what they receive. Writes poison where something will be
-// received; reads what was sent again after the exchange, and ends with kAborted where it changed meanwhile. Operations
-// in place do neither.
+// Checks that plans leave the operands of an operation alone from its begin to its end in its own stream, however late
+// other ranks send and however early they receive. Writes poison to destinations before the exchange. Reads the sources
+// again after the exchange, and fails with kAborted if they changed meanwhile. Operations in place have neither of
+// these checks.
 class DiscreteCommunicator : public StagingCommunicator {
  public:
-  // If `seed` is given, a send ends, with probability 1/2, as late as it can: when nothing else of the process goes on.
+  // If `seed` is given, half of the sends end as late as possible: when no other activity of the process runs.
   DiscreteCommunicator(hal::Device* device, std::unique_ptr<hal::Exchange> exchange, std::optional<uint64_t> seed)
       : StagingCommunicator(device, std::move(exchange)), is_late_(seed.has_value()), random_(seed.value_or(0)) {}
 

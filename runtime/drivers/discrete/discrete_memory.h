@@ -11,15 +11,15 @@
 
 namespace bowline {
 
-// The memory of one device, by address. An address is the number of an allocation and a place in it, above all that a
-// processor takes for a pointer. Numbers are not used again. Thread-safe.
+// The memory of one device, by address. An address combines the number of an allocation and an offset in it, and is
+// above all pointers of the processor. Numbers are not used again. Thread-safe.
 class DiscreteMemory {
  public:
   // Allocates memory whose bytes are all 0xff. The allocation must be destroyed before this.
   absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space);
 
-  // The host's pointer to [address, address + bytes); null for address 0. kOutOfRange when no allocation has all of
-  // these bytes.
+  // Returns the host's pointer to [address, address + bytes); null for address 0. Returns kOutOfRange if no allocation
+  // has all of these bytes.
   absl::StatusOr<void*> Translate(hal::DeviceAddress address, uint64_t bytes) const;
   // The same for a kernel, which reaches no memory of the host: kOutOfRange for an address of that.
   absl::StatusOr<void*> TranslateForKernel(hal::DeviceAddress address, uint64_t bytes) const;

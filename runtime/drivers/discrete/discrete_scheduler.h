@@ -12,8 +12,8 @@
 
 namespace bowline {
 
-// The seed's draw for the command at the front of a stream. Each stream draws for its own commands, in their order,
-// so that the draws are the same whatever the others do.
+// The random draws for the command at the front of a stream. Each stream draws for its own commands, in their order, so
+// that the draws do not depend on other streams.
 class Draws {
  public:
   // One of eight commands is late if the stream is one `that_is_late`, and those of all streams that are late at the
@@ -25,7 +25,7 @@ class Draws {
   // Draws for the next command.
   void Next();
 
-  // It begins when nothing else goes on.
+  // The command begins when no other activity runs.
   bool is_late() const { return is_late_; }
   // Of commands that are not late the one with the highest priority runs. It stays for a stretch of commands, so that a
   // stream falls behind others and overtakes them by many.
@@ -45,9 +45,9 @@ class Draws {
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;
-  // Whether there is a command at the front which may run.
+  // Returns whether the command at the front may run.
   virtual bool MayRun() const = 0;
-  // Runs it, without the mutex meanwhile, or lets a thread run it.
+  // Runs the command without holding the mutex, or lets a thread run it.
   virtual void RunFront(std::unique_lock<std::mutex>& lock) = 0;
   virtual const Draws& draws() const = 0;
 };

@@ -9,11 +9,11 @@
 
 namespace bowline {
 
-// Kernels of the registry that this device has of its own (kernels/discrete/kernel_needs.h), as blocks of threads that
-// run in any order. They give the same bits as those of CPUs.
+// Makes this device's own kernels of the registry (kernels/discrete/kernel_needs.h), as blocks of threads that run in
+// any order. They give the same bits as the kernels of CPUs.
 //
-// kNotFound for other names, and where a plan that was compiled for CPUs has less workspace for one than it needs;
-// kInvalidArgument for what the kernel of a CPU refuses too.
+// Returns kNotFound for other names, and if a plan that was compiled for CPUs has too little workspace for the kernel;
+// kInvalidArgument for a signature that the kernel of a CPU refuses too.
 absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateGridKernel(const kernels::Signature& signature);
 
 }  // namespace bowline

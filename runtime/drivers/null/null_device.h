@@ -8,8 +8,8 @@
 
 namespace bowline {
 
-// Accepts every command and executes none: a run then is only the runtime's own work. Also the template of a new
-// driver; see README.md.
+// A device that accepts every command and executes none, so that a run is only the runtime's own work. It is also the
+// template of a new driver; see README.md.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateNullDevice(const hal::DeviceOptions& options);
 
 // Commands that a null device's streams have accepted.

@@ -18,9 +18,9 @@ namespace bowline {
 // that a run continues unchanged. Other tensors stay as they are.
 std::vector<CheckpointTensor> WithRoundedParameters(std::vector<CheckpointTensor> tensors, ElementType type);
 
-// Sets "dtype" and "torch_dtype" in `config_json` to the type of most elements of the saved parameters: readers round
-// to these silently. Sets those of the two that exist, or "torch_dtype" if neither does. Returns the text unchanged
-// where it is no object, states the type already, or has neither and the type is f32, which readers assume.
+// Readers silently round weights to the type that `config_json` states. Sets its keys "dtype" and "torch_dtype", as far
+// as it has them, to the type of most elements of the saved parameters; adds "torch_dtype" if it has neither. Returns
+// it unchanged if it is no JSON object, states the type, or has neither key and the type is f32, the readers' default.
 std::string ConfigWithType(absl::string_view config_json, absl::Span<const CheckpointTensor> tensors);
 
 }  // namespace bowline

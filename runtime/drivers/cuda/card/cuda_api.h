@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CARD_CUDA_API_H_
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CARD_CUDA_API_H_
 
-// The functions of NVIDIA's libraries that the driver calls, from libraries that are loaded when the first device is
-// made: the plugin links none of them, so that it loads, and says what is missing, on machines without a card.
+// The functions of NVIDIA's libraries that the driver calls. The first device to be made loads the libraries. The
+// plugin does not link them, so that it loads on machines without a card and can name the missing library.
 
 #include <cublasLt.h>
 #include <cuda.h>
@@ -29,18 +29,18 @@ struct CublasLtApi {
 #undef BOWLINE_CUBLASLT_FUNCTION
 };
 
-// The driver of this machine, initialised. kUnavailable where there is none, where it is too old for this build, or
-// where it finds no card. The same answer in every call.
+// Returns the initialised driver of this machine. Returns kUnavailable if there is none, if it is too old for this
+// build, or if it finds no card. Later calls return the same result.
 absl::StatusOr<const CudaApi*> LoadCuda();
 
-// The files that are tried for a library, in order. Each of `folders` is one that holds it, or one into which the
-// Python packages nvidia-* were installed. Then what the process has loaded and the system's search (a name without a
-// folder), and the prefix of the toolkit.
+// Returns the files to try for a library, in order. The first are in `folders`: each holds the library, or is a folder
+// into which Python packages nvidia-* were installed. A name without a folder follows, for libraries that the process
+// has loaded and for the system's search, and then the prefix of the toolkit.
 std::vector<std::string> LibraryCandidates(const std::string& file, const std::vector<std::string>& folders,
                                            const std::string& cuda_home);
 
-// A library among those candidates, also of the folders in BOWLINE_CUDA_LIBRARIES. kUnavailable saying where it was
-// looked for, what needs it, and the Python package that has it.
+// Opens a library among those candidates, also in the folders of BOWLINE_CUDA_LIBRARIES. If there is none, returns
+// kUnavailable, naming the places searched, the feature that needs the library, and the Python package that has it.
 absl::StatusOr<void*> OpenCudaLibrary(const std::string& file, absl::string_view needed_by, absl::string_view package,
                                       const std::vector<std::string>& folders);
 

@@ -12,9 +12,9 @@
 
 namespace bowline {
 
-// As hal::Device::Record. All streams are captured as one: the first one begins, the others fork from it and join it
-// again. Only this thread's calls are held against the capture (CU_STREAM_CAPTURE_MODE_THREAD_LOCAL): ranks that are
-// threads and share the card may allocate and load meanwhile, and what this thread must not do is an error.
+// Implements hal::Device::Record. All streams are captured as one: the first one begins, the others fork from it and
+// join it again. CUDA refuses forbidden calls of this thread only (CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), so that ranks
+// that are threads and share the card may allocate and load meanwhile.
 absl::StatusOr<std::unique_ptr<hal::Recording>> CaptureRecording(CudaCard* card, absl::Span<hal::Stream* const> streams,
                                                                  absl::FunctionRef<absl::Status()> issue);
 

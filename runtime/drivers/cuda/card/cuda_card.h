@@ -67,10 +67,10 @@ class CudaCard {
   Blas blas_;
 };
 
-// A module from memory, with what the loader has to say in the error: kInvalidArgument.
+// Loads a module from memory. Returns kInvalidArgument with the loader's message if that fails.
 absl::StatusOr<CUmodule> LoadModule(const CudaApi& api, const void* image, absl::string_view what);
 
-// kNotFound naming the function. It is loaded now, not at its first launch.
+// Loads the function now, not at its first launch. Returns kNotFound, naming the function, if there is none.
 absl::StatusOr<CUfunction> FindFunction(const CudaApi& api, CUmodule module, const std::string& name);
 
 // The bytes of each parameter of a function.

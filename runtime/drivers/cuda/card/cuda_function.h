@@ -16,15 +16,15 @@ class CudaFunction {
   static absl::StatusOr<CudaFunction> Create(CudaCard* card, CUfunction function, std::string name);
 
   const std::string& name() const { return name_; }
-  // The bytes of its parameters.
+  // The size of each parameter in bytes.
   const std::vector<size_t>& parameters() const { return parameters_; }
 
-  // kInvalidArgument naming the function and the limit, unless it can be launched so. Asks for shared memory beyond
-  // what every launch may have.
+  // Returns kInvalidArgument, naming the function and the limit, if it cannot be launched so. Reserves shared memory
+  // beyond the amount that every launch may have.
   absl::Status Prepare(const std::array<uint32_t, 3>& blocks, const std::array<uint32_t, 3>& threads,
                        uint32_t shared_bytes) const;
 
-  // `parameters` points to as many values as it has parameters.
+  // `parameters` points to one value for each parameter of the function.
   absl::Status Launch(CUstream stream, const std::array<uint32_t, 3>& blocks, const std::array<uint32_t, 3>& threads,
                       uint32_t shared_bytes, void** parameters) const;
 

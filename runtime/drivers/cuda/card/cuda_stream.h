@@ -20,12 +20,12 @@ class CudaRecording;
 
 // A stream of CUDA with calls of the host in it.
 //
-// Commands are handed to CUDA by the caller, at once. A call of the host, and what is issued before it has run, goes
-// into a queue of which a thread of the stream takes one after the other: it waits until CUDA has done all that the
-// stream was given, runs the call, and hands over what follows. When the queue is empty the caller does so again.
+// The caller hands commands to CUDA at once. A call of the host goes into a queue, and so do commands issued before it
+// has run. A thread of the stream takes the queue's entries in order: it waits until CUDA has executed all earlier
+// commands, runs the call, and hands over the next commands. When the queue is empty, the caller hands over again.
 //
-// Why the card never waits for the host, as cuLaunchHostFunc and cuStreamWaitValue32 make it do: calls block until
-// other ranks have done their part, and these may be threads that share the card. CUDA runs the functions of
+// The card never waits for the host, unlike with cuLaunchHostFunc and cuStreamWaitValue32, because calls block
+// until other ranks have done their part, and these may be threads that share the card. CUDA runs the functions of
 // cuLaunchHostFunc on one thread, so that the first of them would keep the others from running. A stream that waits for
 // a value in memory blocks those that share its hardware queue, and all that waits for the whole card (allocations,
 // loading code), so that the rank that it waits for might never come. As it is, everything that was handed to CUDA ends

@@ -24,13 +24,13 @@ class Attention {
  public:
   virtual ~Attention() = default;
 
-  // With the arguments of the registry's kernel. The workspace has as many bytes as it was made with.
+  // Takes the arguments of the registry's kernel. `scratch` has as many bytes as the object was created with.
   virtual absl::Status Submit(CUstream stream, absl::Span<const hal::DeviceAddress> arguments,
                               hal::DeviceAddress scratch) const = 0;
 };
 
-// The library may use that much workspace. kUnavailable without cuDNN, kUnimplemented for what it does not compute,
-// kResourceExhausted where the workspace is too small for one group of heads; what else it says is kInternal.
+// The library may use `scratch_bytes` of workspace. Returns kUnavailable without cuDNN, kUnimplemented if cuDNN cannot
+// compute the attention, kResourceExhausted if the workspace is too small for one group of heads, otherwise kInternal.
 absl::StatusOr<std::unique_ptr<Attention>> CreateCudnnAttention(CudaCard* card,
                                                                 const kernels::cuda::LibraryAttention& attention,
                                                                 size_t scratch_bytes, const AttentionOptions& options);

@@ -24,12 +24,12 @@ struct AttentionGraph {
   std::vector<std::pair<int64_t, size_t>> between;
 };
 
-// Some of the batches and heads of an attention, which one graph computes. Its arguments have the strides of all of it.
+// The batches and heads of an attention that one graph computes. Arguments have the strides of the whole attention.
 struct AttentionPart {
   int64_t batches, kv_heads;
 };
 
-// Why cuDNN is not asked on a card of that compute capability for what kernels::cuda::MayBeByLibrary; empty if it is.
+// Returns the reason not to use cuDNN for an attention of MayBeByLibrary on cards of that compute capability, or "".
 std::string WhyNotByCudnn(const kernels::AttentionShape& shape, bool backward, int major);
 
 // The graph is not final. lse is f32 [batch, heads, queries, 1], natural logarithms, for both.

@@ -53,8 +53,8 @@ class CudnnDescriptor {
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 
-// Operations on tensors of four dimensions, as cuDNN is told them. The first error stays and is what Finalize returns;
-// what is described behind it is nothing.
+// Describes operations on tensors of four dimensions to cuDNN. After the first error the functions describe nothing
+// more, and Finalize returns that error.
 class CudnnGraph {
  public:
   using Tensor = size_t;

@@ -10,9 +10,9 @@ namespace bowline {
 // The executable form into which cuDNN compiles a graph.
 class CudnnPlan {
  public:
-  // The first of the library's choices for a device with these properties that it can make, and whose workspace has at
-  // most `limit` bytes. kUnimplemented with what the library says where it has none for the graph, kResourceExhausted
-  // naming the least workspace where none fits.
+  // Makes the first of the library's choices for a device with these properties that works and whose workspace has at
+  // most `limit` bytes. Returns kUnimplemented with the library's message if it has none for the graph, and
+  // kResourceExhausted, naming the least workspace, if none fits.
   static absl::StatusOr<CudnnPlan> Create(const CudnnApi& api, const CudnnDescriptor& properties,
                                           const CudnnDescriptor& graph, size_t limit);
 

@@ -39,8 +39,8 @@ inline constexpr size_t kNcclIdBytes = 128;
 absl::StatusOr<std::unique_ptr<NcclLibrary>> OpenNccl(const CudaCard* card, CudaMemory* memory,
                                                       const std::vector<std::string>& folders);
 
-// Makes the communicators of a device. The members of a group agree, over their exchange, on the way to move data:
-// all of them decide by what all of them said.
+// Makes the communicators of a device. The members of a group agree, over their exchange, on the way to move data: each
+// member decides by the answers of all members.
 class CudaCommunicators {
  public:
   CudaCommunicators(hal::Device* device, const CudaCard* card, CudaMemory* memory, CommunicatorWay way,

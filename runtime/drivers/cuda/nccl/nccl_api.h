@@ -26,8 +26,8 @@ absl::StatusOr<const NcclApi*> LoadNccl(const std::vector<std::string>& folders)
 // "2.28.9"
 std::string NcclVersionText(int version);
 
-// OK, or "ncclAllReduce: remote process exited (6): NCCL's last error": kUnavailable for what a peer or
-// the network may have caused, else kInternal. ncclInProgress is OK.
+// Returns OK, or "ncclAllReduce: remote process exited (6): NCCL's last error": kUnavailable for an error that a peer
+// or the network may have caused, else kInternal. ncclInProgress is OK.
 absl::Status NcclStatus(const NcclApi& api, ncclResult_t result, absl::string_view function, ncclComm_t comm);
 
 }  // namespace bowline

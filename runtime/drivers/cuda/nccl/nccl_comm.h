@@ -15,12 +15,12 @@
 
 namespace bowline {
 
-// One of NCCL's communicators, which never blocks: what NCCL has not done when a call returns, it does on a thread of
-// its own, and nothing else may be asked of it meanwhile.
+// A communicator of NCCL that never blocks. If NCCL has not completed a call when it returns, a thread of NCCL
+// completes it, and the caller may call nothing else of the communicator meanwhile.
 //
-// A lock keeps to one thread what calls NCCL, also what asks for its state: NCCL ends its own thread in that. It is not
-// held while NCCL works between two calls. Any thread may close and abort: a call that is under way then is waited for,
-// for a few seconds, and what is called later is refused.
+// A lock lets one thread at a time call NCCL, also to read its state, because NCCL joins its own thread in that call.
+// The lock is free while NCCL works between two calls. Any thread may close and abort: both refuse later calls, and
+// wait a few seconds for a call under way.
 class NcclComm {
  public:
   // `exchange` is that of the members, and outlives it.
@@ -58,10 +58,10 @@ class NcclComm {
   // operations that it began.
   absl::Status Finish(uint64_t begun);
 
-  // Refuses calls from now on, and waits for one under way; after 5 s, Abort ends that as well.
+  // Refuses calls from now on, and waits up to 5 s for a call under way; Abort ends a longer call.
   void Close();
-  // After Close: ends whatever the card does for it, and frees it. Where a group of NCCL's is open, that is at its end.
-  // The function that is returned has to be called then: it frees what splits that did not end well have left.
+  // Call it after Close. Ends the communicator's work on the card and frees it, at the end of a group of NCCL if one is
+  // open. The caller must then call the returned function, which frees the remains of splits that failed.
   [[nodiscard]] std::function<void()> Abort();
 
  private:
