@@ -3,7 +3,7 @@
 # Build folders share compiled objects: ccache sees paths relative to the checkout, wherever that lies.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
-# What is built, of how much, and for how long already.
+# Ninja prints the numbers of finished and of all steps, and the elapsed time.
 export NINJA_STATUS := [%f/%t, %e s] 
 
 .PHONY: help packages configure build demo serve-demo check check-fast check-mutants check-nightly check-serve check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-serve-peers bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean

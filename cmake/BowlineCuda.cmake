@@ -3,7 +3,7 @@
 set(BOWLINE_CUDA AUTO CACHE STRING "Device code for NVIDIA GPUs: AUTO, where nvcc is found, ON, or OFF")
 set_property(CACHE BOWLINE_CUDA PROPERTY STRINGS AUTO ON OFF)
 # sm_NN makes code for that device, compute_NN makes PTX, which drivers compile for later ones.
-set(BOWLINE_CUDA_ARCHITECTURES sm_80 sm_90a sm_100 compute_80 CACHE STRING "What device code is made for")
+set(BOWLINE_CUDA_ARCHITECTURES sm_80 sm_90a sm_100 compute_80 CACHE STRING "Architectures of the device code")
 
 # Sets BOWLINE_NVCC where it is found, and BOWLINE_CUDA_HOME, whose include/ has the headers, where they are.
 unset(BOWLINE_NVCC)

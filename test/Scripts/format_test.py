@@ -73,7 +73,7 @@ class FormatTest(unittest.TestCase):
         self.write("a.cc", UGLY + "int later;\n")
         result = self.run_in_root("git", "commit", "-q", "-m", "second")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("a.cc: what is to be committed is not formatted", result.stderr)
+        self.assertIn("a.cc: the committed part is not formatted", result.stderr)
         self.write("a.cc", NEAT + "int g();\n")
         self.git("add", "a.cc")
         self.write("a.cc", NEAT + "int g();\nint  later;\n")
