@@ -13,7 +13,7 @@
 
 namespace bowline {
 
-// Whether elements of the format are read: q8_0, q4_0, q4_1, q4_k and q6_k.
+// Returns whether elements of the format are read: q8_0, q4_0, q4_1, q4_k and q6_k.
 bool IsBlockFormat(ElementType type);
 
 // By its name in the table of types, "q4_1"; absent for others, those that are only named too.

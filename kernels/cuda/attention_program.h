@@ -5,7 +5,7 @@
 
 namespace bowline::kernels::cuda {
 
-// Whether cuDNN computes it on some card: bf16, heads of at most 256 elements in eights, rows that f32 counts.
+// Returns whether cuDNN computes it on some card: bf16, heads of at most 256 elements in eights, rows that f32 counts.
 bool MayBeByLibrary(const AttentionShape& shape, bool backward);
 
 // The bytes of workspace that cuDNN's backward pass needs at most, as its kernels were found to ask for

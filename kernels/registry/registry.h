@@ -64,7 +64,7 @@ struct Signature {
   size_t scratch_limit = std::numeric_limits<size_t>::max();
 
   const Attribute* Find(std::string_view name) const;
-  // kInvalidArgument naming kernel and attribute if it is missing or of another kind.
+  // Returns kInvalidArgument naming kernel and attribute if it is missing or of another kind.
   absl::StatusOr<int64_t> Int(std::string_view name) const;
   absl::StatusOr<double> Float(std::string_view name) const;
   absl::StatusOr<std::vector<int64_t>> Ints(std::string_view name) const;

@@ -57,7 +57,7 @@ const Attribute* AttributeOutside(const Signature& signature, absl::Span<const s
 absl::Status CheckShape(const Signature& signature, size_t index, std::string_view name,
                         absl::Span<const int64_t> expected, std::string_view meaning);
 
-// Whether the signature has kLeavesRowsOut, which must be 1.
+// Returns whether the signature has kLeavesRowsOut, which must be 1.
 absl::StatusOr<bool> LeavesRowsOut(const Signature& signature);
 
 // A required attribute that must be a finite number.

@@ -16,7 +16,7 @@
 
 namespace bowline {
 
-/// Whether an operation broadcasts a scalar, so that its result may have any shape and any sharding.
+/// Returns whether an operation broadcasts a scalar, so that its result may have any shape and any sharding.
 bool repeatsScalar(mlir::Operation *op);
 
 /// Clones, for every user, each value that does not constrain its dimensions: a broadcast scalar, and values computed

@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Whether the kernel of `launch` permits its argument `output` to alias its operand `buffer`, and the launch uses
-/// `buffer` for one argument only.
+/// Returns whether the kernel of `launch` permits its argument `output` to alias its operand `buffer`, and the launch
+/// uses `buffer` for one argument only.
 bool mayOverwrite(plan::LaunchOp launch, plan::KernelOp kernel, unsigned output, mlir::Value buffer);
 
 } // namespace bowline

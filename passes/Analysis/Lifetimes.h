@@ -37,12 +37,12 @@ public:
   /// The lifetime of each buffer, in the order of first use.
   const llvm::MapVector<mlir::Value, Interval> &intervals() const { return alive; }
 
-  /// Whether the value of a temporary buffer crosses the start or end of a run of a repeated segment, so that the
-  /// buffer keeps its memory during all runs of that segment.
+  /// Returns whether the value of a temporary buffer crosses the start or end of a run of a repeated segment, so that
+  /// the buffer keeps its memory during all runs of that segment.
   bool crossesRuns(mlir::Value buffer) const { return crossing.contains(buffer); }
 
-  /// Whether the command at `position` is the last use of `buffer` and begins after all other uses end, so that it may
-  /// write its results into that memory.
+  /// Returns whether the command at `position` is the last use of `buffer` and begins after all other uses end, so that
+  /// it may write its results into that memory.
   bool diesAt(mlir::Value buffer, int64_t position) const {
     return lastUse.lookup(buffer) == position && !besides.contains(buffer) &&
            !(crossesRuns(buffer) && repeats(position));
@@ -56,9 +56,9 @@ private:
   void reachOverStreams(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void crossRuns(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void crossTurns(plan::ProgramOp program, mlir::SymbolTable &symbols);
-  /// Whether only one segment uses the buffer, and each of its runs writes the buffer before it reads it.
+  /// Returns whether only one segment uses the buffer, and each of its runs writes the buffer before it reads it.
   bool staysInRun(mlir::Value buffer) const;
-  /// Whether commands behind the position may run before it in another run of a segment.
+  /// Returns whether commands behind the position may run before it in another run of a segment.
   bool repeats(int64_t position) const;
 
   bool takesTurns = false; // the timeline returns to an earlier segment

@@ -37,7 +37,7 @@ protected:
   ProgramPass(const ProgramPass &) = default;
 
   virtual void runOnProgram() = 0;
-  /// Whether the pass accepts the outer module that holds the roles.
+  /// Returns whether the pass accepts the outer module that holds the roles.
   virtual bool takesRoles() const { return false; }
 
 private:

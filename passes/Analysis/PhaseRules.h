@@ -23,19 +23,19 @@ llvm::LogicalResult refuse(mlir::Operation *op, Phase phase, llvm::StringRef why
 
 bool isInDialect(mlir::Operation *op, llvm::StringRef dialect);
 
-/// Whether \p op is a `dist.strategy` or one of its lines, which stay in the module for later phases.
+/// Returns whether \p op is a `dist.strategy` or one of its lines, which stay in the module for later phases.
 bool isStrategy(mlir::Operation *op);
 
 /// Whether \p op is a collective, send or receive in a form that communicators execute, or gives the rank's coordinate.
 bool isCommunication(mlir::Operation *op);
 
-/// Whether \p op is a kernel's body that waits for code generation.
+/// Returns whether \p op is a kernel's body that waits for code generation.
 bool isKernelBody(mlir::Operation *op);
 
-/// Whether \p op may remain after `schedule` turns functions into programs of commands.
+/// Returns whether \p op may remain after `schedule` turns functions into programs of commands.
 bool isPlanLevel(mlir::Operation *op);
 
-/// Whether the mesh that \p op sees has more than one rank.
+/// Returns whether the mesh that \p op sees has more than one rank.
 bool hasSeveralRanks(mlir::Operation *op);
 
 /// The index of the first argument of \p function that lacks \p attribute; none if all have it.

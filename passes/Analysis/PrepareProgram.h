@@ -22,14 +22,14 @@ class PrepareProgram {
 public:
   PrepareProgram(mlir::ModuleOp module, mlir::SymbolTable &symbols);
 
-  /// Whether the module may have this program: only entry `init` writes parameters, and the module is not the role of a
-  /// pipeline stage, since all stages must have the same entries.
+  /// Returns whether the module may have this program: only entry `init` writes parameters, and the module is not the
+  /// role of a pipeline stage, since all stages must have the same entries.
   bool isPossible() const { return possible; }
 
-  /// Whether `program` is neither the program of `prepare` nor that of `init`.
+  /// Returns whether `program` is neither the program of `prepare` nor that of `init`.
   bool isOther(plan::ProgramOp program) const { return program != prepare && program != init; }
 
-  /// Whether `buffer` holds the same value whenever another entry runs: a parameter, a constant, or a result.
+  /// Returns whether `buffer` holds the same value whenever another entry runs: a parameter, a constant, or a result.
   bool isFixed(mlir::Value buffer) const;
 
   /// The only segment of the program; the program and its entry are created on first use.

@@ -20,10 +20,10 @@ namespace bowline {
 /// attributes; the mesh, the strategy and attachments as operations. Lookups such as `MeshOp::of` and
 /// `ModuleTarget::of` also search the modules around a role.
 
-/// Whether \p op, which stands in the module around the roles, applies to all roles.
+/// Returns whether \p op, which stands in the module around the roles, applies to all roles.
 bool isForAllRoles(mlir::Operation *op);
 
-/// Whether all ranks have this role: one that has no name, or a module that stands alone.
+/// Returns whether all ranks have this role: one that has no name, or a module that stands alone.
 bool isOnlyRole(mlir::ModuleOp role);
 
 /// Moves the program in \p module into a nested module. Returns false, without a change, if there are roles already.

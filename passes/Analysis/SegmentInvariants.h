@@ -22,7 +22,7 @@ public:
   /// The number of runs of the segment; 0 if another segment runs between two of them.
   int64_t runs() const { return runCount; }
 
-  /// Whether no command of the segment writes `buffer` and every run sees the same slot of it.
+  /// Returns whether no command of the segment writes `buffer` and every run sees the same slot of it.
   bool isInvariant(mlir::Value buffer) const;
 
   /// Notes that the segment no longer has the one command that wrote `buffer`.

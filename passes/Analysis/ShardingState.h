@@ -45,10 +45,10 @@ struct TensorSharding {
 /// for operations without tensors.
 std::optional<graph::FactorRule> factorRuleOf(mlir::Operation *op);
 
-/// Whether the operation, applied to the ranks' summands, gives summands of its result.
+/// Returns whether the operation, applied to the ranks' summands, gives summands of its result.
 bool isAdditive(mlir::Operation *op);
-/// Whether the operation sums elements or takes their maximum, so that a rank's results may be partial and must be
-/// combined with those of other ranks.
+/// Returns whether the operation sums elements or takes their maximum, so that a rank's results may be partial and must
+/// be combined with those of other ranks.
 bool reduces(mlir::Operation *op);
 
 /// Whether the value is a constant of equal elements. It can take any sharding at no cost, so the state records none.

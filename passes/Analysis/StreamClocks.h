@@ -31,7 +31,7 @@ public:
 
   void signal(int64_t stream, int64_t event);
 
-  /// Whether the event was signalled before.
+  /// Returns whether the event was signalled before.
   bool isSignalled(int64_t event) const { return static_cast<size_t>(event) < events.size() && !events[event].empty(); }
 
   /// Issues a wait. Returns whether it adds an ordering; a wait for an event without a signal adds none.

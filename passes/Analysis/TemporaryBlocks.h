@@ -18,7 +18,7 @@ namespace bowline {
 /// of the module's device.
 int64_t alignedBytes(plan::BufferOp buffer);
 
-/// Whether a buffer is neither temporary nor scratch, so that it shares memory with no other buffer.
+/// Returns whether a buffer is neither temporary nor scratch, so that it shares memory with no other buffer.
 bool isPersistent(plan::BufferOp buffer);
 
 /// The temporary memory of one program in one memory space. Buffers that alias by in-place commands form one block.

@@ -21,8 +21,8 @@ inline constexpr llvm::StringLiteral kStaysAttr = "plan.stays";
 /// one.
 using HoistListener = llvm::function_ref<void(plan::LaunchOp launch, bool isNew)>;
 
-/// Whether keeping the results of `launch` in memory pays: not if they are much larger than its operands, and not if
-/// the launch is marked kStaysAttr.
+/// Returns whether keeping the results of `launch` in memory pays: not if they are much larger than its operands, and
+/// not if the launch is marked kStaysAttr.
 bool isWorthKeeping(plan::LaunchOp launch, mlir::SymbolTable &symbols);
 
 /// Replaces the results of `launch` by those of `equal`, which computes the same, and erases `launch`.

@@ -62,7 +62,7 @@ struct PlainWeights {
 /// packs B again after some number of rows; the saving includes that.
 class WeightPacking {
 public:
-  /// Whether weights may be packed: the target has panels, and the strategy does not recompute `full`.
+  /// Returns whether weights may be packed: the target has panels, and the strategy does not recompute `full`.
   static bool isPossible(mlir::ModuleOp module, const ModuleTarget &target);
 
   /// Finds the weights of products not marked kUnpackedAttr for which packing saves at least the fraction `least`.

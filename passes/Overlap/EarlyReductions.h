@@ -54,7 +54,7 @@ private:
   void readCalls();
   void readUpdate();
   int64_t callOf(const Command &command);
-  /// Whether a call can have reductions scheduled into it.
+  /// Returns whether a call can have reductions scheduled into it.
   bool isOpen(int64_t call);
   void choosePlaces();
   bool reducesInPlace(plan::CollectiveOp allReduce, unsigned index, int64_t place);

@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-/// Whether ranks of other stages take part in a command, because its communicator includes `stage.axis`.
+/// Returns whether ranks of other stages take part in a command, because its communicator includes `stage.axis`.
 bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
 
 /// Whether SegmentSchedule may order a segment: all commands are on the first stream, and none is a signal or wait.

@@ -45,7 +45,7 @@ public:
   OperandStages operandStages(mlir::Operation *op) const;
   /// Whether an operation is the root of a tree of one or more additions whose leaves are scalars of several stages.
   bool isCombination(mlir::Operation *op) const { return combinations.contains(op); }
-  /// Whether an operation is an addition inside such a tree, but not its root.
+  /// Returns whether an operation is an addition inside such a tree, but not its root.
   bool isInnerCombination(mlir::Operation *op) const;
 
   /// The stages that take part in an operation.
@@ -73,7 +73,7 @@ private:
   llvm::StringMap<Stages> variableNeeds;
 };
 
-/// Whether a value is a tensor without dimensions.
+/// Returns whether a value is a tensor without dimensions.
 bool isScalar(mlir::Value value);
 
 } // namespace bowline

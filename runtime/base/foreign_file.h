@@ -22,8 +22,8 @@ absl::string_view ForeignFormatOf(absl::Span<const uint8_t> bytes, size_t least_
 // server's error that was saved in its place. Otherwise empty.
 std::string DescribeText(absl::Span<const uint8_t> bytes);
 
-// kInvalidArgument, naming `path`, if `bytes`, which are the whole file, are a Git LFS pointer: three lines of text
-// that replace a large file in a clone that did not fetch it.
+// Returns kInvalidArgument, naming `path`, if `bytes`, which are the whole file, are a Git LFS pointer: three lines of
+// text that replace a large file in a clone that did not fetch it.
 absl::Status RefuseLfsPointer(absl::string_view path, absl::Span<const uint8_t> bytes);
 
 // "; it is a web page: ...", to append to a message; empty if the format is not known.

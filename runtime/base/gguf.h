@@ -71,7 +71,7 @@ class GgufFile {
   const GgufTensor* Find(absl::string_view name) const;
 
   bool Has(absl::string_view key) const { return metadata_.find(key) != metadata_.end(); }
-  // kNotFound if the key is missing; kInvalidArgument if it has another type, or an integer beyond 63 bits.
+  // Returns kNotFound if the key is missing; kInvalidArgument if it has another type, or an integer beyond 63 bits.
   absl::StatusOr<int64_t> Integer(absl::string_view key) const;
   absl::StatusOr<double> Number(absl::string_view key) const;
   absl::StatusOr<bool> Boolean(absl::string_view key) const;

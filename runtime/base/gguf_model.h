@@ -31,8 +31,8 @@ class GgufModel {
     bool is_transposed = false;  // GPT-2's projections: Hugging Face has [in, out], the file [out, in]
   };
 
-  // kInvalidArgument for an architecture that is not supported, a part of a split file, and a key or tensor of the
-  // architecture that might change the results in an unknown way.
+  // Returns kInvalidArgument for an architecture that is not supported, a part of a split file, and a key or tensor of
+  // the architecture that might change the results in an unknown way.
   static absl::StatusOr<GgufModel> Open(const std::string& path);
   static absl::StatusOr<GgufModel> FromFile(GgufFile file);
 

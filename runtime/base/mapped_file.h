@@ -47,7 +47,7 @@ class MappedFile {
   // From now on a page that can no longer be read holds zeros and raises no SIGBUS, in commands that called
   // ReportMappingFaults. The reader has to call CheckRead after it has read.
   void SurviveFaults();
-  // kUnavailable, naming the file, if bytes that were read may not have been the file's.
+  // Returns kUnavailable, naming the file, if bytes that were read may not have been the file's.
   absl::Status CheckRead() const;
 
  private:

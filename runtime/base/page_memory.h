@@ -14,7 +14,7 @@ namespace bowline {
 // memory of other owners.
 class PageMemory {
  public:
-  // kResourceExhausted if the system cannot provide the memory.
+  // Returns kResourceExhausted if the system cannot provide the memory.
   static absl::StatusOr<PageMemory> Create(size_t bytes);
 
   PageMemory() = default;

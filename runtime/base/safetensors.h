@@ -79,8 +79,8 @@ class SafetensorsFile {
 // names.
 class SafetensorsDirectory {
  public:
-  // kNotFound if the directory holds neither. Every tensor of a shard must be in the index, with that shard. If a shard
-  // lacks a tensor of the index, the tensor is in missing() and no error: transformers loads such shards too.
+  // Returns kNotFound if the directory holds neither. Every tensor of a shard must be in the index, with that shard. If
+  // a shard lacks a tensor of the index, the tensor is in missing() and no error: transformers loads such shards too.
   static absl::StatusOr<SafetensorsDirectory> Open(const std::string& directory);
 
   struct Entry {

@@ -29,8 +29,8 @@ class TensorDivision {
     uint32_t copies = 1;
   };
 
-  // kInvalidArgument for negative sizes, a number of `shards` other than the number of dimensions, a division among 0,
-  // or elements or places that do not fit into 62 bits.
+  // Returns kInvalidArgument for negative sizes, a number of `shards` other than the number of dimensions, a division
+  // among 0, or elements or places that do not fit into 62 bits.
   static absl::StatusOr<TensorDivision> Create(const Numbers& numbers);
 
   // The number of elements of the global tensor.

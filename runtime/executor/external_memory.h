@@ -29,7 +29,7 @@ class ExternalMemory {
 
   // Returns whether the buffer is of space External and of this role.
   bool Has(uint32_t buffer) const { return places_.count(buffer) > 0; }
-  // kFailedPrecondition if a buffer has no memory yet; the message names it.
+  // Returns kFailedPrecondition if a buffer has no memory yet; the message names it.
   absl::Status CheckComplete() const { return missing_ == 0 ? absl::OkStatus() : DescribeMissing(); }
   ExternalBytes bytes() const;
   // The device address of the buffer's first byte; 0 while the buffer has no memory.

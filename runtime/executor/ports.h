@@ -41,7 +41,7 @@ class Ports {
   absl::Status CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes) const;
   void MarkWritten(const TensorRef& tensor, absl::Span<const uint8_t> bytes);
 
-  // kFailedPrecondition if an input was not written since the last run, and no output of that run feeds it.
+  // Returns kFailedPrecondition if an input was not written since the last run, and no output of that run feeds it.
   // kInvalidArgument if inputs break the entry's promise about sequences (runtime/plan/sequences.h).
   absl::Status CheckInputs(const fbs::Entry& entry, uint32_t index) const;
 

@@ -48,7 +48,7 @@ class Communicator {
   //   Issue returns kInvalidArgument for an impossible type, peer or size. All other errors are errors of the stream.
 };
 
-// kInvalidArgument, naming communicator and rank, unless the members of `exchange` can run the operation.
+// Returns kInvalidArgument, naming communicator and rank, unless the members of `exchange` can run the operation.
 absl::Status CheckOperation(const Exchange& exchange, const Operation& operation, absl::Span<const Piece> pieces);
 
 }  // namespace bowline::hal

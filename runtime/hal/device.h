@@ -49,7 +49,7 @@ class Device {
   // kFailedPrecondition if code for `target` cannot run here; names the features it needs and those of this machine.
   virtual absl::Status CheckTarget(const Target& target) const = 0;
 
-  // kResourceExhausted when there is not enough memory.
+  // Returns kResourceExhausted when there is not enough memory.
   virtual absl::StatusOr<std::unique_ptr<Allocation>> Allocate(size_t bytes,
                                                                MemorySpace space = MemorySpace::kDevice) = 0;
 
@@ -69,7 +69,7 @@ class Device {
   // Creates a kernel of the registry. Returns kNotFound and kInvalidArgument where kernels::CreateKernel does.
   virtual absl::StatusOr<std::unique_ptr<Launchable>> CreateKernel(const kernels::Signature& signature) = 0;
 
-  // kResourceExhausted if the system cannot create the stream's thread.
+  // Returns kResourceExhausted if the system cannot create the stream's thread.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(StreamMode mode = StreamMode::kInline) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent(EventMode mode = EventMode::kOrder) = 0;
 

@@ -45,10 +45,10 @@ struct DriverChoice {
   std::map<std::string, std::string> settings;
 };
 
-// kInvalidArgument, saying which rule the text breaks.
+// Returns kInvalidArgument, saying which rule the text breaks.
 absl::StatusOr<DriverChoice> ParseDriverChoice(absl::string_view text);
 
-// kInvalidArgument for a setting that `known` does not list; names the driver, the setting and all of `known`.
+// Returns kInvalidArgument for a setting that `known` does not list; names the driver, the setting and all of `known`.
 absl::Status CheckSettings(absl::string_view driver, const DeviceOptions& options,
                            std::initializer_list<absl::string_view> known);
 

@@ -44,8 +44,8 @@ class Launchable {
   // if there is nothing to say.
   virtual std::string Note() const { return ""; }
 
-  // kInvalidArgument, naming the geometry that the kernel takes, unless it can be launched with this one. Called when a
-  // plan is bound, not for each launch.
+  // Returns kInvalidArgument, naming the geometry that the kernel takes, unless it can be launched with this one.
+  // Called when a plan is bound, not for each launch.
   virtual absl::Status CheckGeometry(const Geometry& geometry) const = 0;
 };
 

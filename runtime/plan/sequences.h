@@ -30,7 +30,7 @@ struct SequenceSizes {
   int64_t block_count = 0;   // includes block 0, which holds no tokens
 };
 
-// kInvalidArgument, naming the element that breaks the promise. The spans have R + 1, R and R * M elements.
+// Returns kInvalidArgument, naming the element that breaks the promise. The spans have R + 1, R and R * M elements.
 absl::Status CheckSequences(const SequenceSizes& sizes, absl::Span<const int32_t> rows,
                             absl::Span<const int32_t> lengths, absl::Span<const int32_t> blocks);
 

@@ -64,7 +64,7 @@ struct Progress {
 
 class Scheduler {
  public:
-  // kInvalidArgument for a shape or options with which no step is possible.
+  // Returns kInvalidArgument for a shape or options with which no step is possible.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(CacheShape shape, SchedulerOptions options);
 
   // Queues a request and returns its id. kInvalidArgument if it can never be computed, kResourceExhausted if too many

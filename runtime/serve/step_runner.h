@@ -22,9 +22,9 @@ namespace bowline::serve {
 
 class StepRunner {
  public:
-  // kFailedPrecondition if the plan has no entries of kind Step. `session`, whose parameters are loaded, and `leader`
-  // outlive the runner. In a plan for several ranks the runner is on rank 0, and `leader` sends each step to the other
-  // ranks; for a plan of one rank it is null.
+  // Returns kFailedPrecondition if the plan has no entries of kind Step. `session`, whose parameters are loaded, and
+  // `leader` outlive the runner. In a plan for several ranks the runner is on rank 0, and `leader` sends each step to
+  // the other ranks; for a plan of one rank it is null.
   static absl::StatusOr<StepRunner> Create(Session* session, StepLeader* leader = nullptr);
 
   // Runs a step. Each sequence that wants a token gets one, drawn with random numbers from its seed and the token's

@@ -19,7 +19,7 @@ class RankOutput {
   // Takes the available bytes from the non-blocking `descriptor`. False at its end.
   bool Read(int rank, int descriptor);
 
-  // Whether the rank has printed an error message.
+  // Returns whether the rank has printed an error message.
   bool HasError(int rank) const;
 
   // Prints a line of this process.

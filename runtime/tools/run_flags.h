@@ -22,8 +22,8 @@ struct RunModes {
 // Adds all options to `app`; parsing fills `options`, which must stay.
 RunModes AddRunOptions(CLI::App& app, RunOptions& options);
 
-// kInvalidArgument when the options that were given do not fit to a plan that trains, that generates text, or that
-// serves.
+// Returns kInvalidArgument when the options that were given do not fit to a plan that trains, that generates text, or
+// that serves.
 absl::Status CheckTrainingOptions(const RunOptions& options, const RunModes& modes);
 absl::Status CheckGenerationOptions(const RunOptions& options, const RunModes& modes);
 absl::Status CheckStepsOptions(const RunOptions& options, const RunModes& modes);

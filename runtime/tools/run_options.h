@@ -76,11 +76,11 @@ using RunRank = std::function<absl::StatusOr<RunEnd>(LoadedPlan, const RunOption
 // The options of one rank of a run: of several ranks only rank 0 speaks and writes metrics.
 RunOptions OptionsOfRank(const RunOptions& options, const RankView& view);
 
-// kInvalidArgument when this process would write over its inputs, or over a file that is none of metrics. The names
-// of traces end in `suffixes`, one for each rank that writes its own.
+// Returns kInvalidArgument when this process would write over its inputs, or over a file that is none of metrics. The
+// names of traces end in `suffixes`, one for each rank that writes its own.
 absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
 
-// Whether the driver of --driver is null, which runs nothing.
+// Returns whether the driver of --driver is null, which runs nothing.
 bool ComputesNothing(const RunOptions& options);
 
 // Prints a note to stderr, unless the run is quiet.

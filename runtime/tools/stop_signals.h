@@ -14,7 +14,7 @@ inline constexpr std::array<int, 4> kStopSignals = {SIGINT, SIGTERM, SIGUSR1, SI
 // again.
 inline constexpr int kStoppedExitCode = 75;
 
-// Whether this process ignores the signal, as `nohup` makes it ignore SIGHUP; it is to stay ignored then.
+// Returns whether this process ignores the signal, as `nohup` makes it ignore SIGHUP; it is to stay ignored then.
 bool IsIgnored(int signal);
 
 // Makes a stop signal end the process at once with kStoppedExitCode, until CatchStopSignals. To be called first; who
@@ -28,7 +28,7 @@ const std::atomic<bool>& CatchStopSignals();
 // Makes the same request as the first signal, without one.
 void RequestStop();
 
-// Whether a signal came since CatchStopSignals.
+// Returns whether a signal came since CatchStopSignals.
 bool StopSignalCame();
 
 }  // namespace bowline

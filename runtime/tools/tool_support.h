@@ -32,7 +32,7 @@ int ReportStatus(absl::string_view tool, const absl::Status& status);
 // exit code that its own work gives.
 absl::Status PrintToStdout(absl::string_view text);
 
-// Whether PrintToStdout has met such a reader. Work whose only purpose is to be printed may end then.
+// Returns whether PrintToStdout has met such a reader. Work whose only purpose is to be printed may end then.
 bool StdoutIsClosed();
 
 // A line on stderr that says how far long work is. Silent when stderr is no terminal, and for the first half second.

@@ -11,20 +11,20 @@
 
 namespace bowline::kernels {
 
-// Whether tensors may be multiplied as bf16. The kernel then applies the scale to the products, also to the minus
-// infinity of masked keys, which must stay minus infinity: the scale must be positive and not subnormal.
+// Returns whether tensors may be multiplied as bf16. The kernel then applies the scale to the products, also to the
+// minus infinity of masked keys, which must stay minus infinity: the scale must be positive and not subnormal.
 inline bool AttentionMayMultiplyBf16(const AttentionShape& shape) {
   constexpr float kLeastScale = 0x1p-126f;  // smaller ones are taken for zero
   return shape.element == ElementType::kBF16 && shape.scale >= kLeastScale;
 }
 
-// Whether multiplying pairs of bf16 is the fastest way on `isa`.
+// Returns whether multiplying pairs of bf16 is the fastest way on `isa`.
 inline bool AttentionPrefersPairs(const AttentionShape& shape, Isa isa) {
   return isa == Isa::kAvx512Bf16 && AttentionMayMultiplyBf16(shape);
 }
 
-// Whether products run in AMX tiles if the workspace allows it. Depends on the shape alone, because the result's bits
-// differ. For a few rows, packing keys and values would not pay.
+// Returns whether products run in AMX tiles if the workspace allows it. Depends on the shape alone, because the
+// result's bits differ. For a few rows, packing keys and values would not pay.
 inline bool AttentionIsForAmx(const AttentionShape& shape, Isa isa) {
   constexpr int64_t kLeastRows = 16;
   return isa == Isa::kAmx && AttentionMayMultiplyBf16(shape) &&

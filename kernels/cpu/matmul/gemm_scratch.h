@@ -109,8 +109,8 @@ struct AmxScratch {
     return RoundUp(Smaller(m, Sizes::kSpanM) * BlockColumns(n), 16);
   }
 
-  // Whether A is read in place: k is contiguous and fills whole registers, and the distance of rows does not put them
-  // into few sets of the first-level cache.
+  // Returns whether A is read in place: k is contiguous and fills whole registers, and the distance of rows does not
+  // put them into few sets of the first-level cache.
   static bool ReadsA(int64_t k, int64_t stride_m, int64_t stride_k) {
     constexpr int64_t kFewSets = 512;
     return Sizes::kReadsA && stride_k == 1 && k % kGroupSteps == 0 && stride_m % kFewSets != 0;

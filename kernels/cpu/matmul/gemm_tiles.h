@@ -25,7 +25,7 @@ struct GemmTiles {
   bool shares_b;
   // The time to pack one element of an operand, and to fetch one that is read in place, in multiply-adds.
   double pack_cost, read_cost;
-  // Whether A is read in place, by its number of columns and its strides.
+  // Returns whether A is read in place, by its number of columns and its strides.
   bool (*reads_a)(int64_t k, int64_t stride_m, int64_t stride_k);
   // The scratch of a product in words of 4 bytes, a multiple of 16. Monotonic in m, n and k.
   size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);

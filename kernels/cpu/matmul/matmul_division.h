@@ -44,8 +44,8 @@ struct MatmulDivision {
 MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int threads, const GemmLevel& level,
                             const GemmTiles& tiles);
 
-// Whether a machine with `isa` multiplies by AMX: a property of the whole product, so that its bits depend on nothing
-// else.
+// Returns whether a machine with `isa` multiplies by AMX: a property of the whole product, so that its bits depend on
+// nothing else.
 inline bool IsForAmx(const MatmulShape& shape, Isa isa) {
   const bool has_tiles = shape.operands == DType::kBF16 || (shape.bf16x6 && shape.k >= kLeastStepsForAmx);
   return isa >= Isa::kAmx && has_tiles && shape.m >= kLeastForAmx && shape.n >= kLeastForAmx;

@@ -13,7 +13,7 @@ inline constexpr int64_t kPackedColumns = 48, kPackedSteps = 32;
 // The number of elements of the buffer of a k x n matrix. The buffer has the matrix's element type.
 int64_t PackedElements(int64_t k, int64_t n, DType dtype);
 
-// Whether pack_matrix supports elements of `dtype` on a machine with `isa`.
+// Returns whether pack_matrix supports elements of `dtype` on a machine with `isa`.
 bool CanPack(DType dtype, Isa isa);
 
 // Returns kInvalidArgument unless argument `index` is a buffer of pack_matrix for k x n elements, of a type that a

@@ -21,7 +21,7 @@ class LoopTimes {
   static constexpr uint32_t kRuns = 1000;
   static constexpr double kClearly = 1.1;  // the caller works alone if a team takes this many times as long
 
-  // Whether the caller should run the loop over `extent` indices alone, instead of a team of `members` threads.
+  // Returns whether the caller should run the loop over `extent` indices alone, instead of a team of `members` threads.
   bool RunsAlone(int64_t extent, int members);
 
   void RanAlone(int64_t extent, int64_t nanoseconds) { Learn(of_alone_, extent, nanoseconds); }

@@ -14,7 +14,7 @@ class ProcessorMeter {
 
   ProcessorMeter(int64_t now, int64_t given) : since_(now), given_(given) {}
 
-  // Whether at least kPeriod passed from the last report to `now`, so that a new report is due.
+  // Returns whether at least kPeriod passed from the last report to `now`, so that a new report is due.
   bool Due(int64_t now) const { return now - since_ >= kPeriod; }
 
   // Records that the thread slept because it had nothing to do.

@@ -62,7 +62,7 @@ class Team {
   // called by two threads at once or from inside a body. 1 <= members <= size(), 1 <= chunks.parts <= kMostChunks.
   Times Run(int members, const Division& chunks, Body body) noexcept;
 
-  // Whether the calling thread is running a body of a region, as caller or as helper of any team.
+  // Returns whether the calling thread is running a body of a region, as caller or as helper of any team.
   static bool InRegion();
 
  private:

@@ -31,7 +31,7 @@ class LogitsRow {
   // At least one logit, and at most 2^31 - 1. `workspace` is aligned to 8 bytes and outlives this, as logits do.
   LogitsRow(absl::Span<const float> logits, void* workspace);
 
-  // Whether all logits are finite. If not, no other method may be called.
+  // Returns whether all logits are finite. If not, no other method may be called.
   bool is_finite() const { return extent_.finite; }
 
   // With temperature 0, the first index of the largest logit. Otherwise draws an index among those that `limits` leave,

@@ -15,8 +15,8 @@
 
 namespace bowline::emulator {
 
-// kInvalidArgument where the launch does not fit the function: its name, the number, types or sizes of its parameters,
-// its threads, a grid that no GPU launches.
+// Returns kInvalidArgument where the launch does not fit the function: its name, the number, types or sizes of its
+// parameters, its threads, a grid that no GPU launches.
 absl::Status Launch(const kernels::cuda::DeviceLaunch& launch, absl::Span<void* const> arguments, void* scratch,
                     uint64_t seed);
 

@@ -21,7 +21,7 @@ struct ProductCall {
   mlir::DictionaryAttr config;
   llvm::SmallVector<plan::ArgumentAttr> arguments; ///< without workspace
 
-  /// Whether the target's library has this epilogue for products of these types and sizes.
+  /// Returns whether the target's library has this epilogue for products of these types and sizes.
   bool isComputedBy(const ModuleTarget &target) const;
 };
 

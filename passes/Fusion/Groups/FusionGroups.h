@@ -35,11 +35,11 @@ public:
   /// All groups, in the order of their last operations.
   llvm::SmallVector<const Group *> groups() const;
 
-  /// Whether an operation becomes generated code.
+  /// Returns whether an operation becomes generated code.
   static bool isFusible(mlir::Operation *op);
 
-  /// Whether an operation belongs to no single group: each group that reads its result recomputes it (Repeated), or
-  /// its only reader absorbs it into its loads (Absorbed).
+  /// Returns whether an operation belongs to no single group: each group that reads its result recomputes it
+  /// (Repeated), or its only reader absorbs it into its loads (Absorbed).
   static bool isRepeated(mlir::Operation *op);
 
 private:

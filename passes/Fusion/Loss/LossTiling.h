@@ -32,7 +32,7 @@ public:
   /// Bytes of the logits of one position.
   int64_t bytesPerPosition() const;
 
-  /// Whether ranks combine statistics between the loss and its gradient. If so, they communicate once per tile.
+  /// Returns whether ranks combine statistics between the loss and its gradient. If so, they communicate once per tile.
   bool communicates() const { return !statistics.empty(); }
 
   /// Replaces the pattern by `tiles` copies, one after another, each on an equal part of the positions; the last part

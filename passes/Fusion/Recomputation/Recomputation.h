@@ -107,7 +107,7 @@ private:
 
   void addOperation(mlir::Operation *op, bool forward, const llvm::DenseSet<llvm::StringRef> &handedOn);
   void addInfo(mlir::Operation *op, mlir::ValueRange results, bool forward, int whole);
-  /// Whether the results of a part come with those of the group, which is computed again too.
+  /// Returns whether the results of a part come with those of the group, which is computed again too.
   bool comesWithWhole(const OpInfo &info, llvm::function_ref<bool(int)> isThere) const;
   bool isForward(int op) const { return ops[op].forward; }
   bool isAlwaysKept(int value) const {

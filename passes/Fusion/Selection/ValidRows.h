@@ -22,7 +22,7 @@ std::optional<llvm::SmallVector<int64_t>> findRowInputs(graph::FusionOp fusion);
 /// computed before the operation.
 mlir::Value findRowCount(mlir::Operation *op);
 
-/// Whether the operand is the count from which on its user skips rows.
+/// Returns whether the operand is the count from which on its user skips rows.
 bool isRowCount(mlir::OpOperand &use);
 
 /// Makes the fusion skip rows from `count` on, in its results and in its inputs `rowInputs`.

@@ -20,9 +20,9 @@ namespace bowline {
 /// (Qi et al., 2023, section 2). Empty if the stage sends no gradients. \p function must have stage labels.
 llvm::DenseSet<mlir::Operation *> findBackwardInput(graph::FuncOp function, int64_t stage);
 
-/// Whether an operation belongs to the backward pass only.
+/// Returns whether an operation belongs to the backward pass only.
 bool isBackward(mlir::Operation *op);
-/// Whether both the forward and the backward pass compute the operation for themselves.
+/// Returns whether both the forward and the backward pass compute the operation for themselves.
 bool isInBothPhases(mlir::Operation *op);
 
 } // namespace bowline

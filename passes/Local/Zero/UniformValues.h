@@ -32,9 +32,9 @@ private:
   llvm::DenseSet<mlir::Value> uniform;
 };
 
-/// Whether \p sharding, which may be null, shards a dimension along \p axis.
+/// Returns whether \p sharding, which may be null, shards a dimension along \p axis.
 bool isShardedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
-/// Whether \p sharding, which may be null, is unreduced along \p axis: each rank holds a summand.
+/// Returns whether \p sharding, which may be null, is unreduced along \p axis: each rank holds a summand.
 bool isSummedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
 
 } // namespace bowline

@@ -30,7 +30,7 @@ public:
   /// Padding.h makes it larger.
   mlir::LogicalResult run();
 
-  /// Whether a pattern matches the parameter's symbol or its key.
+  /// Returns whether a pattern matches the parameter's symbol or its key.
   static bool matches(const llvm::GlobPattern &glob, graph::ParamOp param) {
     return glob.match(param.getName()) || glob.match(param.getKey());
   }
@@ -54,7 +54,7 @@ private:
   mlir::LogicalResult checkDeciders(const DeciderMap &deciders);
   mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
   mlir::LogicalResult shardBatch(graph::FuncOp function);
-  /// Whether nothing but numbers of heads is against so many ranks along the axis of tensor parallelism.
+  /// Returns whether nothing but numbers of heads is against so many ranks along the axis of tensor parallelism.
   bool allowsTensorRanks(int64_t ranks);
   mlir::LogicalResult shardSequences();
   mlir::LogicalResult shardSequence(graph::GatherOp gather);

@@ -33,7 +33,7 @@ namespace bowline {
 /// Functions return values without padding.
 class Padding {
 public:
-  /// Whether a variable has a dimension that its axes do not divide.
+  /// Returns whether a variable has a dimension that its axes do not divide.
   static bool isNeeded(mlir::ModuleOp module, dist::MeshOp mesh);
 
   /// Fails with a diagnostic at a variable that grew, with its class, more than its own axes require. A plan cannot

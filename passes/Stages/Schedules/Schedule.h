@@ -29,7 +29,7 @@ enum class ActionKind : uint8_t {
 /// F, B, I or W.
 char letterOf(ActionKind kind);
 
-/// Whether it computes gradients of the stage's inputs.
+/// Returns whether it computes gradients of the stage's inputs.
 inline bool isBackward(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
 
 struct Action {

@@ -45,8 +45,8 @@ absl::Status checkSchedule(const ScheduleChoice &choice, int ranks, int microbat
 /// For a schedule that restricts the number of microbatches: one with as many chunks per rank that takes any number.
 std::optional<ScheduleChoice> laxerSchedule(const ScheduleChoice &choice);
 
-/// Whether the schedule splits backward passes in two, so that there is no whole backward pass that could recompute
-/// activations. Must not be called for Table.
+/// Returns whether the schedule splits backward passes in two, so that there is no whole backward pass that could
+/// recompute activations. Must not be called for Table.
 bool dividesBackwards(const ScheduleChoice &choice);
 
 /// The text that parseScheduleChoice reads.

@@ -37,7 +37,7 @@ public:
   graph::ParamOp parameterOf(mlir::Value weight) const { return origins.lookup(weight).param; }
   /// The latest layer among the parameters that an operation depends on; 0 where it depends on none in a layer.
   int64_t layerOf(mlir::Operation *op) const;
-  /// Whether an operation computes an activation, or uses one and has no result.
+  /// Returns whether an operation computes an activation, or uses one and has no result.
   bool isActivation(mlir::Operation *op) const;
 
   /// The cost of each layer in the forward pass, up to a common factor: the longer of arithmetic and memory traffic by

@@ -77,7 +77,7 @@ class Connection {
 std::string LocalAddressOf(int socket);
 std::string NumericAddress(const sockaddr* address, socklen_t size);
 bool IsLoopbackAddress(absl::string_view address);
-// Whether a host's name or address means, on every machine, that machine itself.
+// Returns whether a host's name or address means, on every machine, that machine itself.
 bool MeansLoopback(const std::string& host);
 
 // Listens at a host's address, or at all addresses of this machine where the host's is not one of them (or is a name

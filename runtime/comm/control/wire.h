@@ -46,7 +46,7 @@ class WireReader {
   absl::Status Status();
 
   bool failed() const { return failed_; }
-  // Whether everything was there, and nothing is left.
+  // Returns whether everything was there, and nothing is left.
   bool complete() const { return !failed_ && rest_.empty(); }
 
  private:

@@ -27,7 +27,7 @@ class LoopbackGroup : private ChannelOwner {
  public:
   static constexpr int kMaxRanks = MeetingPoint::kMaxMembers;
 
-  // kInvalidArgument unless 1 <= ranks <= kMaxRanks and the timeout is above zero.
+  // Returns kInvalidArgument unless 1 <= ranks <= kMaxRanks and the timeout is above zero.
   static absl::StatusOr<std::unique_ptr<LoopbackGroup>> Create(int ranks, const LoopbackOptions& options = {});
   ~LoopbackGroup() override;
 

@@ -12,7 +12,7 @@ namespace bowline {
 // Host memory (page_memory.h), whose addresses are pointers.
 class HostAllocation : public hal::Allocation {
  public:
-  // kResourceExhausted when the system has no such memory.
+  // Returns kResourceExhausted when the system has no such memory.
   static absl::StatusOr<std::unique_ptr<HostAllocation>> Create(size_t bytes, hal::MemorySpace space);
 
   uint8_t* data() const { return memory_.data(); }

@@ -38,7 +38,7 @@ class HostEvent : public hal::Event {
   std::atomic<int64_t> time_{0};
 };
 
-// kFailedPrecondition for an event that was never recorded.
+// Returns kFailedPrecondition for an event that was never recorded.
 absl::Status CheckRecorded(const hal::Event& event);
 
 }  // namespace bowline

@@ -34,7 +34,7 @@ class WorkerStream : public hal::Stream {
  public:
   static constexpr uint64_t kCapacity = 1024;
 
-  // kResourceExhausted when the system has no thread for it.
+  // Returns kResourceExhausted when the system has no thread for it.
   static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(std::unique_ptr<CommandRunner> runner);
 
   // Runs all issued commands first.

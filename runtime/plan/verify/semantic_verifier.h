@@ -35,11 +35,11 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 //   verify_certificate.cc     certificates, where there are any, prove their claims
 absl::Status VerifyPlan(const fbs::Plan& plan);
 
-// kFailedPrecondition if the verified plan is for several ranks and has no certificates: nothing proves then that its
-// ranks do not wait for each other for ever.
+// Returns kFailedPrecondition if the verified plan is for several ranks and has no certificates: nothing proves then
+// that its ranks do not wait for each other for ever.
 absl::Status RequireCertificates(const fbs::Plan& plan);
 
-// kFailedPrecondition if the verified plan was made without the code that its kernels need.
+// Returns kFailedPrecondition if the verified plan was made without the code that its kernels need.
 absl::Status RequireCode(const fbs::Plan& plan);
 
 }  // namespace bowline

@@ -84,7 +84,7 @@ class CudaStream : public hal::Stream {
 
   CudaStream(CudaCard* card, bool blocking);
 
-  // Whether the queue is empty and its thread idle: then all below is the caller's.
+  // Returns whether the queue is empty and its thread idle: then all below is the caller's.
   bool IsIdle() const { return done_->value() == next_; }
   // The place of the next command in the queue; starts the thread if there is none.
   absl::StatusOr<Command*> Next(Kind kind);

@@ -23,7 +23,7 @@ class StreamOperation {
   virtual absl::Status BeginReplay(CUstream stream, const CudaRecording* recording) = 0;
   // The recording is gone.
   virtual void Forget(const CudaRecording* recording) = 0;
-  // Whether operations ended with an error; it may be known before the stream has come to its end.
+  // Returns whether operations ended with an error; it may be known before the stream has come to its end.
   virtual bool HasFailed() = 0;
   // That error, and the label of the operation at fault if it is known. OK if there is none.
   virtual absl::Status Failure(std::optional<uint64_t>* label) = 0;

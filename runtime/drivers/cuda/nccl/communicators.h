@@ -27,7 +27,7 @@ class NcclLibrary {
   virtual std::string version_text() const = 0;
   // Bytes by which the members of a new group find each other.
   virtual absl::StatusOr<std::string> CreateId() = 0;
-  // Whether there is a communicator with these members, from which another one can be split.
+  // Returns whether there is a communicator with these members, from which another one can be split.
   virtual bool HasParent(const std::vector<int>& members) const = 0;
   // All members call it: with the id of one of them, or, to split, with an empty one.
   virtual absl::StatusOr<std::unique_ptr<hal::Communicator>> Create(std::unique_ptr<hal::Exchange> exchange,
@@ -35,7 +35,7 @@ class NcclLibrary {
 };
 inline constexpr size_t kNcclIdBytes = 128;
 
-// kUnavailable when the library is missing, or this build is without it.
+// Returns kUnavailable when the library is missing, or this build is without it.
 absl::StatusOr<std::unique_ptr<NcclLibrary>> OpenNccl(const CudaCard* card, CudaMemory* memory,
                                                       const std::vector<std::string>& folders);
 
@@ -49,7 +49,7 @@ class CudaCommunicators {
 
   absl::StatusOr<std::unique_ptr<hal::Communicator>> Create(std::unique_ptr<hal::Exchange> exchange);
 
-  // Whether NCCL moves the data of a group of several ranks that was made so far.
+  // Returns whether NCCL moves the data of a group of several ranks that was made so far.
   bool by_nccl() const { return has_nccl_; }
 
  private:

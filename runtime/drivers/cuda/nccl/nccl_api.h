@@ -19,8 +19,8 @@ struct NcclApi {
   int version = 0;  // 22809
 };
 
-// kUnavailable, naming the places searched for the library, or saying that it is too old. The library found first stays
-// loaded, for all devices of the process.
+// Returns kUnavailable, naming the places searched for the library, or saying that it is too old. The library found
+// first stays loaded, for all devices of the process.
 absl::StatusOr<const NcclApi*> LoadNccl(const std::vector<std::string>& folders);
 
 // "2.28.9"

@@ -92,7 +92,7 @@ class NcclComm {
   absl::Status Error();
   absl::Status Aborted() const;
   ncclConfig_t Config() const;
-  // Whether `target` was this one's to free, and is the caller's from now on.
+  // Returns whether `target` was this one's to free, and is the caller's from now on.
   bool Claim(const std::shared_ptr<Target>& target);
 
   const NcclApi& api_;

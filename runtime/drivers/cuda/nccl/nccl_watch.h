@@ -38,7 +38,7 @@ class NcclWatch {
   NcclWatch(const NcclWatch&) = delete;
   NcclWatch& operator=(const NcclWatch&) = delete;
 
-  // kResourceExhausted when the system has no thread for it.
+  // Returns kResourceExhausted when the system has no thread for it.
   absl::Status Add(Member* member);
   // Nothing is called any more when this returns.
   void Remove(Member* member);
