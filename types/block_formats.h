@@ -16,7 +16,7 @@ namespace bowline {
 // Returns whether elements of the format are read: q8_0, q4_0, q4_1, q4_k and q6_k.
 bool IsBlockFormat(ElementType type);
 
-// By its name in the table of types, "q4_1"; absent for others, those that are only named too.
+// Returns the format with this name, such as "q4_1"; nothing for other names, and for formats that are not read.
 std::optional<ElementType> BlockFormatFromName(std::string_view name);
 
 // "q8_0, q4_0, ...": the formats that are read.

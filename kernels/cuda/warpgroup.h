@@ -38,7 +38,7 @@ template <int kPending>
 BOWLINE_DEVICE void WaitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-// Nothing that uses these values moves to before this place.
+// The compiler moves no use of these values to before this call.
 template <int kTiles>
 BOWLINE_DEVICE void Settle(float (&values)[kTiles][4]) {
 #pragma unroll

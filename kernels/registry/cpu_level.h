@@ -16,14 +16,14 @@
 
 namespace bowline {
 
-// Each runs the code of those before it.
+// A processor of a level also runs the code of all earlier levels.
 enum class CpuLevel : uint8_t { kV2, kV3, kV4, kV4Bf16, kV4Bf16Amx };
 inline constexpr std::string_view kCpuLevelNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16",
                                                       "x86-64-v4+avx512bf16+amx"};
 
 constexpr std::string_view NameOf(CpuLevel level) { return kCpuLevelNames[static_cast<size_t>(level)]; }
 
-// Nothing where no level has the name.
+// Returns nothing if no level has the name.
 std::optional<CpuLevel> CpuLevelNamed(std::string_view name);
 
 // "x86-64-v2, x86-64-v3, ...", for messages.
@@ -34,23 +34,23 @@ std::string CpuLevelList();
 inline constexpr char kBf16Feature[] = "avx512bf16";
 inline constexpr char kAmxFeature[] = "amx";
 
-// The highest level of a processor with these features; nothing where it lacks a part of the lowest.
+// Returns the highest level of a processor with these features; nothing if it lacks a part of the lowest level.
 std::optional<CpuLevel> CpuLevelOf(const std::set<std::string>& features);
 
-// The features of this machine's processor, whatever it is limited to; none if it is no x86-64.
+// Returns the features of this machine's processor, without the limit; none if it is no x86-64.
 const std::set<std::string>& HostFeatures();
 
-// The environment's limit: this process takes the machine for one of that level.
+// The environment variable that limits this process to an older level.
 inline constexpr char kCpuLimitVariable[] = "BOWLINE_TARGET_CPU";
 
-// The limit that the variable's `text` means on a processor of the level `machine`; nothing where it is empty or not
-// set. kInvalidArgument where it names no level, or one that the machine lacks.
+// Returns the limit that the variable's `text` sets on a processor of level `machine`; nothing if it is empty or null.
+// Returns kInvalidArgument if the text names no level, or a level that the machine lacks.
 absl::StatusOr<std::optional<CpuLevel>> ReadCpuLimit(const char* text, std::optional<CpuLevel> machine);
 
-// The limit of this process, as the variable was at the first call.
+// Returns the limit of this process, by the value of the variable at the first call.
 const absl::StatusOr<std::optional<CpuLevel>>& CpuLimit();
 
-// The highest level for which this process may generate code that it runs; the lowest one where it runs none.
+// Returns the highest level for which this process may generate code to run; the lowest level if it can run none.
 absl::StatusOr<CpuLevel> NativeCpuLevel();
 
 }  // namespace bowline

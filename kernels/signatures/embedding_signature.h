@@ -15,19 +15,19 @@ namespace bowline::kernels {
 struct EmbeddingShape {
   int64_t rows, tokens, columns;
   DType values, table;  // types of the values and of the table
-  // With kLeavesRowsOut a count of valid rows, an argument in front of `out`: the first dimension of ids and values.
-  // Elements of the count, 0 where there is none; rows, and tokens of each.
+  // With kLeavesRowsOut, an argument before `out` counts the valid rows in the first dimension of ids and values.
+  // `counts` is the number of its elements, 0 without one; then the number of rows, and the tokens of each.
   int64_t counts = 0, counted_rows = 0, tokens_per_row = 0;
 };
 
-// How many tokens come first that are valid; `count` is read where the shape has one.
+// Returns the number of valid tokens, which come first. Reads `count` if the shape has a count.
 inline int64_t ValidTokens(const EmbeddingShape& shape, const int32_t* count) {
   return shape.counts == 0 ? shape.tokens : CountedRows(count, shape.counts, shape.counted_rows) * shape.tokens_per_row;
 }
-// The argument that is the result.
+// Returns the index of the argument that is the result.
 inline size_t OutOf(const EmbeddingShape& shape) { return shape.counts == 0 ? 2 : 3; }
 
-// The row that an id names: one out of range counts as the nearest that is there.
+// Returns the row for an id. An id out of range stands for the nearest valid row.
 inline int64_t RowOf(const EmbeddingShape& shape, int32_t id) { return std::clamp<int64_t>(id, 0, shape.rows - 1); }
 
 // A type of types/computed_types.h or i32, of which there is one.

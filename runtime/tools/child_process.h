@@ -10,9 +10,9 @@ namespace bowline {
 
 // Runs a program to its end; its output goes to this process's standard error. It does not outlive this process.
 //
-// kCancelled when SIGINT or SIGTERM came meanwhile, which ended it: the caller has them blocked, on all threads.
-// kInvalidArgument when it said by exit code 1 that its input is wrong, kInternal when it failed otherwise; both name
-// the program, and the reason is its output.
+// Returns kCancelled if SIGINT or SIGTERM came meanwhile and ended the program; the caller blocks both on all threads.
+// Returns kInvalidArgument if the program exited with 1, for wrong input, and kInternal if it failed otherwise. Both
+// name the program, whose output has the reason.
 absl::Status RunChild(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace bowline

@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// The commands and flags of each verb of `bowline`; nothing of a tool that does not say them.
+// Returns the commands and flags of each verb of `bowline`; nothing for a tool that does not list them.
 using FlagsOfVerbs = std::map<std::string, std::vector<CommandInfo>>;
 
 // A script that lets a shell, "bash" or "zsh", complete `bowline VERB ...` and `bowline-VERB ...`: verbs, commands,

@@ -7,11 +7,11 @@
 
 namespace bowline {
 
-// The folders in which tools are looked for: this executable's own, and those of PATH. The first one that has the tool
-// wins.
+// Returns the folders to search for tools, in order: this executable's own, and those of PATH. The first folder
+// that has the tool wins.
 std::vector<std::filesystem::path> ToolFolders();
 
-// The executable file of the name in those folders; empty where there is none.
+// Returns the executable file of the name in those folders; empty if there is none.
 std::string FindTool(const std::string& name);
 
 }  // namespace bowline

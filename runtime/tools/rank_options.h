@@ -21,11 +21,11 @@ namespace bowline {
 
 inline constexpr double kTimeoutSeconds = 300;
 
-// How the ranks of a plan are started and find each other.
+// The options by which the ranks of a plan are started and find each other.
 struct RankOptions {
   std::string plan;                     // path
   std::vector<std::string> link_texts;  // "[AXIS:]LINK"
-  std::optional<double> timeout_s;      // how long a rank waits for another; not given: kTimeoutSeconds
+  std::optional<double> timeout_s;      // seconds that a rank waits for another; not given: kTimeoutSeconds
   int nproc = 0;                        // processes to start; 0: none
   LaunchFlags launch;
   double rendezvous_timeout_s = 300;

@@ -15,15 +15,15 @@ namespace bowline {
 
 // Options of bowline-run's command line by the kind of plan that they are for.
 struct RunModes {
-  // Those of `steps` alone are for plans that serve, as are those of `generation`.
+  // Plans that serve take the options of `generation` and those of `steps`.
   std::vector<CLI::Option*> training, generation, steps;
 };
 
 // Adds all options to `app`; parsing fills `options`, which must stay.
 RunModes AddRunOptions(CLI::App& app, RunOptions& options);
 
-// Returns kInvalidArgument when the options that were given do not fit to a plan that trains, that generates text, or
-// that serves.
+// Each returns kInvalidArgument if the given options do not fit a plan of one kind: plans that train, generate text, or
+// serve.
 absl::Status CheckTrainingOptions(const RunOptions& options, const RunModes& modes);
 absl::Status CheckGenerationOptions(const RunOptions& options, const RunModes& modes);
 absl::Status CheckStepsOptions(const RunOptions& options, const RunModes& modes);

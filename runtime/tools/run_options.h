@@ -47,7 +47,7 @@ struct RunOptions : RankOptions {
   std::vector<std::string> allow_changes;  // settings that may differ from those of the run that is resumed
   bool allow_non_finite = false;
   int restarts = 0;
-  // Called by rank 0 when nothing is left that could be refused; may be null.
+  // Called by rank 0 after all inputs were checked; may be null.
   std::function<void()> on_training;
 
   // Plans that generate or serve.
@@ -58,13 +58,13 @@ struct RunOptions : RankOptions {
   double temperature = 1;
   uint64_t seed = 0;
   bool echo = false;
-  // Of plans that serve.
+  // Plans that serve.
   bool chat = false;
   int32_t top_k = 0;
   double top_p = 1;
 };
 
-// How a run ended that met no error.
+// The end of a run without an error.
 enum class RunEnd {
   kDone,
   kStopped,  // by a signal, before it was done
@@ -76,7 +76,7 @@ using RunRank = std::function<absl::StatusOr<RunEnd>(LoadedPlan, const RunOption
 // The options of one rank of a run: of several ranks only rank 0 speaks and writes metrics.
 RunOptions OptionsOfRank(const RunOptions& options, const RankView& view);
 
-// Returns kInvalidArgument when this process would write over its inputs, or over a file that is none of metrics. The
+// Returns kInvalidArgument if this process would overwrite one of its inputs, or a file that does not hold metrics. The
 // names of traces end in `suffixes`, one for each rank that writes its own.
 absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
 

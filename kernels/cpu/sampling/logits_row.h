@@ -58,12 +58,12 @@ class LogitsRow {
   absl::Span<Candidate> Within(double temperature, const TokenLimits& limits);
   // The first `count`, falling.
   absl::Span<Candidate> SelectFirst(int64_t count);
-  // Those of logits from `least` on, in any order.
+  // The candidates whose logits are at least `least`, in any order.
   absl::Span<Candidate> SelectFrom(float least);
   double Weight(const Candidate& candidate, double temperature) const;
   // A logit such that the weights of all below do not sum up to `rest`.
   float LeastWithin(double temperature, double rest) const;
-  // How many of the first candidates reach `target` together, of which as many are sorted; 0 where all of them do not.
+  // Returns the number of first candidates whose weights reach `target`, and sorts as many; 0 if all of them do not.
   int64_t CountReaching(absl::Span<Candidate> candidates, double temperature, double target) const;
 
   const ExponentialsTable& table_;

@@ -26,7 +26,7 @@ struct Activity {
 // "all_reduce(sum) of 8 f32 (operation 0 of communicator 'all')".
 std::string Describe(const Activity& activity);
 
-// A rank as the others know it.
+// A rank as the other ranks see it.
 struct RankState {
   enum class Health { kAlive, kSilent, kDead, kLeft };
   Health health = Health::kAlive;
@@ -35,7 +35,7 @@ struct RankState {
   std::vector<Activity> activities;
 };
 
-// Why the question came up.
+// The reason for which the hub asks all ranks for their activities.
 struct Complaint {
   int rank = -1;              // the rank that complains; -1 when none did, and a rank was seen to be gone
   double waited_seconds = 0;  // time in `activity`, if that is the complaint
@@ -44,8 +44,8 @@ struct Complaint {
   std::string failure;   // how; without such a rank, the message of a library that moves data
 };
 
-// Says in one line which rank waits for which, and which rank is the cause. kUnavailable when a rank died or is silent,
-// or when a connection failed; kDeadlineExceeded when all are alive.
+// States in one line which rank waits for which, and which rank is the cause. Returns kUnavailable if a rank died or is
+// silent, or if a connection failed; kDeadlineExceeded if all ranks are alive.
 absl::Status Explain(const Complaint& complaint, const std::vector<RankState>& ranks);
 
 void Write(WireWriter& writer, const std::vector<Activity>& activities);

@@ -35,7 +35,7 @@ struct Hello {
 // The key under which a rank publishes the data that other ranks need from it for a communicator.
 std::string CommunicatorKey(absl::string_view communicator, int rank);
 
-// Why a hello was refused: the hub is another run's, the run is broken, the hello does not fit it, or there is a
+// The reason for a refused hello: the hub is another run's, the run is broken, the hello does not fit it, or there is a
 // process of this rank, though it may have died a moment ago.
 enum class RejectReason : uint8_t { kOtherRun, kBroken, kWrong, kTwice };
 

@@ -46,7 +46,7 @@ class WireReader {
   absl::Status Status();
 
   bool failed() const { return failed_; }
-  // Returns whether everything was there, and nothing is left.
+  // Returns whether all bytes were read and none was missing.
   bool complete() const { return !failed_ && rest_.empty(); }
 
  private:

@@ -24,7 +24,7 @@ struct GlooOptions {
   // How long an operation waits for another rank. A rank that died is noticed at once, one that was stopped or cut off
   // within this time; then, or when an operation takes longer, all ranks get the same error.
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
-  // How long a rank waits for all others to start.
+  // The time for which a rank waits until all others have started.
   std::chrono::nanoseconds rendezvous_timeout = std::chrono::minutes(5);
   // The numeric address of this machine's interface to the others; empty takes that of the one that leads to rank 0.
   std::string address = {};

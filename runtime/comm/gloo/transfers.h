@@ -18,7 +18,7 @@ struct PieceCursor {
   size_t piece = 0, offset = 0;
 
   void Skip(size_t elements);
-  // How many elements lie together from here on.
+  // The number of contiguous elements from here on.
   size_t Together() const { return piece < pieces.size() ? pieces[piece].count - offset : 0; }
   const uint8_t* send(size_t element_bytes) const;
   uint8_t* receive(size_t element_bytes) const;
@@ -36,10 +36,10 @@ struct PieceCursor {
 // 128 KiB per member for more than 129 members.
 class GlooTransfers {
  public:
-  // `waits_for` is where others see which member is waited for, -1 for none.
+  // Other threads read from `waits_for` the member that this one waits for, -1 for none.
   GlooTransfers(GlooMesh& mesh, std::atomic<int>& waits_for);
 
-  // An error names its member in waits_for.
+  // After an error, waits_for holds the member that caused it.
   absl::Status Run(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
 
  private:

@@ -17,7 +17,7 @@
 namespace bowline {
 
 struct LoopbackOptions {
-  // How long an operation waits for another rank before it says who is missing.
+  // The time for which an operation waits for another rank before it reports the missing ranks.
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
 };
 
@@ -33,10 +33,10 @@ class LoopbackGroup : private ChannelOwner {
 
   int ranks() const { return ranks_; }
 
-  // This group as `rank` sees it. Must be destroyed before the group. 0 <= rank < ranks().
+  // Returns this group as `rank` sees it; the caller must destroy it before the group. 0 <= rank < ranks().
   std::unique_ptr<RankGroup> AsRank(int rank);
 
-  // RankGroup::CreateExchange for `rank`. It does not wait for other members.
+  // Does RankGroup::CreateExchange for `rank`, without waiting for other members.
   absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(int rank, absl::string_view name,
                                                                 absl::Span<const int> members,
                                                                 const LinkOptions& link = {});

@@ -10,11 +10,11 @@
 
 namespace bowline {
 
-// The operations of a communicator's members as far as they are threads of this process: which members each has.
+// For each operation of a communicator, the members that have arrived and are threads of this process.
 class Arrivals;
 
-// Runs another exchange. An operation that waits for a member is no activity of its device (DeviceActivity) until that
-// member has come to it; members in other processes are not seen, so that an operation with them never is.
+// Wraps another exchange. While an operation waits for a member, it is not an activity of its device (DeviceActivity).
+// The members in other processes are not visible, so that an operation with such members is never an activity.
 class ArrivalExchange : public hal::Exchange {
  public:
   explicit ArrivalExchange(std::unique_ptr<hal::Exchange> exchange);
@@ -25,7 +25,7 @@ class ArrivalExchange : public hal::Exchange {
   const std::string& name() const override { return exchange_->name(); }
   const std::vector<int>& ranks() const override { return exchange_->ranks(); }
   int self() const override { return exchange_->self(); }
-  // From the thread of a call of the host, which counts.
+  // Called on the thread of a host call. That call counts as an activity.
   absl::Status Run(hal::Operation operation, absl::Span<const hal::HostPiece> pieces) override;
   absl::Status Break(absl::Status why) override { return exchange_->Break(std::move(why)); }
   absl::Status status() const override { return exchange_->status(); }

@@ -19,22 +19,22 @@ class DeviceActivity {
     virtual void GoOn() = 0;
   };
 
-  // For a host that issued commands and then waits for another rank instead of its device, which is not seen here.
-  // A late command goes on after so long in any case.
+  // A late command begins after this time in any case. A host that issued commands may wait for another rank instead of
+  // its device, and this class cannot see that wait.
   static constexpr std::chrono::seconds kPatience{2};
 
-  // Guards the queues of all devices, and is held for all calls below but AwaitQuiet.
+  // Guards the queues of all devices. The caller holds it for all functions below except AwaitQuiet.
   static std::mutex& mutex();
 
   static void Begin();
-  // When this was the last, the one with the smallest turn of all that are late goes on.
+  // When the last activity ends, the late command with the smallest turn begins.
   static void End();
 
   static void Add(uint64_t turn, Late* late);
-  // Nothing happens where it waits no more.
+  // Does nothing if it no longer waits.
   static void Remove(Late* late);
 
-  // For the thread of a call, which counts: returns when nothing else goes on, and its turn is the smallest.
+  // Called on the thread of a host call, an activity itself. Returns when no other runs and its turn is the smallest.
   static void AwaitQuiet(uint64_t turn);
 };
 

@@ -21,7 +21,7 @@ class DiscreteMemory {
   // Returns the host's pointer to [address, address + bytes); null for address 0. Returns kOutOfRange if no allocation
   // has all of these bytes.
   absl::StatusOr<void*> Translate(hal::DeviceAddress address, uint64_t bytes) const;
-  // The same for a kernel, which reaches no memory of the host: kOutOfRange for an address of that.
+  // Does the same for a kernel. Kernels reach no memory of the host: such an address gives kOutOfRange.
   absl::StatusOr<void*> TranslateForKernel(hal::DeviceAddress address, uint64_t bytes) const;
 
  private:

@@ -34,7 +34,7 @@ class DiscreteEvent : public hal::Event {
     std::shared_ptr<const uint64_t> finished;  // commands of the stream that have run
     uint64_t position = 0;
 
-    // With the mutex held.
+    // Called with the mutex held.
     bool is_reached() const { return finished == nullptr || *finished >= position; }
   };
 

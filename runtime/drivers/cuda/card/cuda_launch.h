@@ -11,14 +11,14 @@
 
 namespace bowline {
 
-// The value of a parameter in a launch with these arguments and that workspace.
+// Returns the value of a parameter in a launch with these arguments and this workspace.
 uint64_t ValueOf(const kernels::cuda::Parameter& parameter, absl::Span<const hal::DeviceAddress> arguments,
                  hal::DeviceAddress scratch);
 
 // A launch of a function of the driver's image.
 class CudaLaunch {
  public:
-  // Of the kernel of that name, which has that many arguments. kInternal where function and launch do not fit.
+  // Makes a launch for `kernel`, which has so many arguments. Returns kInternal if function and launch do not fit.
   static absl::StatusOr<CudaLaunch> Create(CudaCard* card, const std::string& kernel,
                                            const kernels::cuda::DeviceLaunch& launch, size_t arguments);
 

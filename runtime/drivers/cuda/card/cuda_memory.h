@@ -30,8 +30,8 @@ class CudaMemory {
 
   absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space);
 
-  // Return when the bytes are there. A plain cuMemcpyHtoD may return while they still are on their way, and streams
-  // that do not block do not wait for it.
+  // Both return when the copy is complete. A plain cuMemcpyHtoD may return earlier, and non-blocking streams do not
+  // wait for it.
   absl::Status Write(CUdeviceptr to, absl::Span<const uint8_t> from) const;
   absl::Status Read(CUdeviceptr from, absl::Span<uint8_t> to) const;
 
@@ -42,12 +42,12 @@ class CudaMemory {
     CUdeviceptr begin = 0;
     size_t bytes = 0;
   };
-  // The allocation in which `address` lies, unless that is no memory of this device's on the card.
+  // Returns the allocation that contains `address`; nothing if the address is not memory of this device on the card.
   std::optional<Range> AllocationOf(CUdeviceptr address) const;
   void AddListener(MemoryListener* listener);
   void RemoveListener(MemoryListener* listener);
 
-  // For allocations on the card, which are known by their address from their begin to their end.
+  // Add and remove an allocation on the card, so that AllocationOf finds it by its addresses.
   void Announce(const Range& range);
   void Forget(CUdeviceptr begin);
 

@@ -23,21 +23,21 @@ namespace bowline {
 // wait a few seconds for a call under way.
 class NcclComm {
  public:
-  // `exchange` is that of the members, and outlives it.
+  // `exchange` belongs to the members and must outlive this object.
   NcclComm(const NcclApi& api, hal::Exchange& exchange)
       : api_(api), exchange_(exchange), target_(new Target{.name = exchange.name()}) {}
-  // Finish or Abort must have been called if it was connected.
+  // If this object was connected, Finish or Abort must have been called.
   ~NcclComm() = default;
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
 
-  // Connect the members, all of which call it: by an id that one of them made, or from a communicator with the same
-  // members in the same order. Wait for them, at most as long as the exchange does. The card's context is current.
+  // Connect the members by an id that one of them made, or from a communicator with the same members in the same order.
+  // All members call it, and wait for each other at most as long as the exchange does. The card's context is current.
   absl::Status Connect(const ncclUniqueId& id);
   absl::Status SplitFrom(NcclComm& parent);
 
-  // Calls function(comm), and waits until NCCL is done with it, or someone closes this: there is no other limit, as the
-  // watch of the device closes it when the exchange's timeout is over.
+  // Calls function(comm), and waits until NCCL has completed it or Close was called. There is no other limit, because
+  // the device's watch calls Close after the exchange's timeout.
   template <typename Function>
   absl::Status Call(absl::string_view name, Function function) {
     ncclResult_t result = ncclSuccess;
@@ -49,13 +49,13 @@ class NcclComm {
     return Settle(result, name);
   }
 
-  // The error that NCCL found by itself, if there is one.
+  // Returns the error that NCCL found by itself, or OK.
   absl::Status AsyncError();
-  // The same; OK while another thread is in a call, for which it does not wait.
+  // Does the same without waiting: returns OK while another thread is in a call.
   absl::Status AsyncErrorUnlessBusy();
 
-  // Ends it when all members do, and frees it; after a short while or an error without them. `begun` is the number of
-  // operations that it began.
+  // Waits a short time until all members finish, and frees the communicator; after an error it does not wait. `begun` is
+  // the number of operations that this member began.
   absl::Status Finish(uint64_t begun);
 
   // Refuses calls from now on, and waits up to 5 s for a call under way; Abort ends a longer call.
@@ -65,7 +65,7 @@ class NcclComm {
   [[nodiscard]] std::function<void()> Abort();
 
  private:
-  // A call, one at a time.
+  // Holds the lock during a call, so that there is one call at a time.
   class Use {
    public:
     explicit Use(NcclComm& comm) : lock_(comm.mutex_), allowed_(!comm.closed_.load()) {}
@@ -85,14 +85,14 @@ class NcclComm {
 
   // Waits while NCCL is busy.
   absl::Status Settle(ncclResult_t result, absl::string_view name);
-  // The same where NCCL waits for all members, which the exchange learns as a barrier with this number.
+  // Does the same for a call in which NCCL waits for all members. The exchange sees it as the barrier `number`.
   absl::Status Meet(ncclResult_t result, absl::string_view name, uint64_t number, std::chrono::seconds limit);
-  // Under the lock.
+  // Both need the lock.
   ncclResult_t State();
   absl::Status Error();
   absl::Status Aborted() const;
   ncclConfig_t Config() const;
-  // Returns whether `target` was this one's to free, and is the caller's from now on.
+  // Returns true if this object owned `target`; the caller must then free it.
   bool Claim(const std::shared_ptr<Target>& target);
 
   const NcclApi& api_;

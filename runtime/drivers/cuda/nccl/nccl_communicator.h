@@ -51,8 +51,8 @@ class NcclCommunicator : public hal::Communicator,
                    std::shared_ptr<NcclComm> comm)
       : api_(api), memory_(memory), watch_(watch), exchange_(std::move(exchange)), comm_(std::move(comm)) {}
 
-  // Of an operation that was handed to CUDA. In a recording its number, and the collectives, are counted from the begin
-  // of a replay.
+  // An operation that was handed to CUDA. In a recording, its number and the collectives count from the beginning of a
+  // replay.
   struct Submitted {
     hal::Operation operation;
     uint64_t elements = 0;
@@ -68,7 +68,7 @@ class NcclCommunicator : public hal::Communicator,
     uint32_t first_number = 0;
     uint64_t collectives_before = 0, collectives_after = 0;
   };
-  // Where the card is.
+  // The progress of the card.
   struct Place {
     std::optional<Submitted> under_way;
     uint64_t collectives = 0;  // begun

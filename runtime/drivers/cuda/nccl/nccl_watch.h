@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-// A thread of a device that looks after its communicators. Operations of NCCL wait on the card for other ranks, for
-// ever if these never come, and so does the host in whatever it calls then: a wait for a stream, but also a launch into
-// a queue that is full. So this thread has to see that a rank is late or gone, and ends them all.
+// A thread of a device that watches its communicators. On the card, an operation of NCCL waits for other ranks without
+// limit. The host then waits too, in a wait for a stream or in a launch into a full queue. This thread therefore
+// detects that a rank is late or gone, and ends all communicators.
 class NcclWatch {
  public:
   // A small part of the shortest timeout that a run may have.
@@ -25,7 +25,7 @@ class NcclWatch {
   class Member {
    public:
     virtual ~Member() = default;
-    // Tells the other ranks the operation under way; returns the error that broke the run or that NCCL found.
+    // Reports the operation under way to the other ranks. Returns the error that broke the run or that NCCL found.
     virtual absl::Status Look() = 0;
     // Refuses operations from now on. Abort follows, when all members are closed.
     virtual void Close() = 0;

@@ -17,7 +17,7 @@ namespace bowline {
 // image for the rest.
 class SeparateEpilogue {
  public:
-  // Of the kernel of that name, which has that many arguments and that much workspace.
+  // Makes the epilogue of the kernel of that name, which has so many arguments and so much workspace.
   static absl::StatusOr<std::unique_ptr<SeparateEpilogue>> Create(CudaCard* card, const std::string& kernel,
                                                                   const kernels::cuda::LibraryProduct& product,
                                                                   size_t arguments, size_t scratch_bytes,
