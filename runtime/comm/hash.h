@@ -7,7 +7,7 @@
 
 namespace bowline {
 
-// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: the same in every process, which absl's is not.
+// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv. It is equal in every process; the hash of absl is not.
 class Hash {
  public:
   void AddByte(uint8_t byte) { value_ = (value_ ^ byte) * 0x100000001b3; }

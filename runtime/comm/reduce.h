@@ -9,8 +9,8 @@
 
 namespace bowline {
 
-// to[0, count) = op over `from`, combined in their order; each is read once. `to` may be one of `from`, no other
-// overlap. Numerics as hal::Exchange says. CanReduce(dtype), and `from` is not empty.
+// Sets to[0, count) to `op` over the arrays of `from`, combined in their order; each is read once. `to` may be one of
+// `from`, with no other overlap. Rounds as hal::Exchange states. CanReduce(dtype) holds, and `from` is not empty.
 void Reduce(absl::Span<const void* const> from, void* to, size_t count, kernels::DType dtype, hal::ReduceOp op);
 
 }  // namespace bowline

@@ -16,7 +16,7 @@ class RankOutput {
   RankOutput(absl::string_view tool, int ranks)
       : tool_(tool), pending_(static_cast<size_t>(ranks)), errors_(pending_.size()) {}
 
-  // Takes the available bytes from the non-blocking `descriptor`. False at its end.
+  // Takes the available bytes from the non-blocking `descriptor`. Returns false at its end.
   bool Read(int rank, int descriptor);
 
   // Returns whether the rank has printed an error message.

@@ -14,11 +14,11 @@ inline constexpr std::array<int, 4> kStopSignals = {SIGINT, SIGTERM, SIGUSR1, SI
 // again.
 inline constexpr int kStoppedExitCode = 75;
 
-// Returns whether this process ignores the signal, as `nohup` makes it ignore SIGHUP; it is to stay ignored then.
+// Returns whether this process ignores the signal, as it does with SIGHUP under `nohup`. The caller must keep that.
 bool IsIgnored(int signal);
 
-// Makes a stop signal end the process at once with kStoppedExitCode, until CatchStopSignals. To be called first; who
-// starts this program blocks the signals until then.
+// Makes a stop signal end the process at once with kStoppedExitCode, until CatchStopSignals. Call this first; the
+// program that starts this one blocks the signals until then.
 void EndOnStopSignals();
 
 // Makes the first stop signal a request to finish the current work; a second one ends the process at once. The result

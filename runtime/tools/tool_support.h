@@ -15,27 +15,27 @@ class App;
 
 namespace bowline {
 
-// Makes a closed pipe or a file size limit an error of the write, which would end the process otherwise, and a file
-// that a process shortens while `tool` has it mapped an error that names it (runtime/base/mapping_faults.h). To be
-// called first.
+// Lets a write return an error for a closed pipe or a file size limit, which would otherwise end the process. Reports an
+// error that names the file if a process shortens a file that `tool` has mapped (runtime/base/mapping_faults.h). Call
+// this first.
 void PrepareSignals(const char* tool);
 
-// Parses the command line. True when the command is to go on; else `*exit_code` is 0 after --help, and after
-// kPrintFlags (flag_list.h), and 1 for wrong flags, and a message went to stdout or stderr.
+// Parses the command line. Returns true if the command must continue. Otherwise prints a message and sets `*exit_code`:
+// 0 after --help and kPrintFlags (flag_list.h), 1 for wrong flags.
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code);
 
 // Prints "TOOL: error: MESSAGE" to stderr unless `status` is OK; returns the exit code.
 int ReportStatus(absl::string_view tool, const absl::Status& status);
 
-// Writes `text` to stdout; an error when it does not take all (a full disk behind a redirection). A reader that closed
-// the pipe (`| head`) has seen enough: the text is dropped without an error, so that the command ends with the
-// exit code that its own work gives.
+// Writes `text` to stdout. Returns an error if stdout does not take all of it, for example because a disk is full. If
+// the reader closed the pipe (`| head`), drops the text without an error, so that the command ends with the exit code
+// of its own work.
 absl::Status PrintToStdout(absl::string_view text);
 
-// Returns whether PrintToStdout has met such a reader. Work whose only purpose is to be printed may end then.
+// Returns whether PrintToStdout has found the pipe closed. Work that only produces output may then end.
 bool StdoutIsClosed();
 
-// A line on stderr that says how far long work is. Silent when stderr is no terminal, and for the first half second.
+// Shows the progress of long work as a line on stderr. Silent if stderr is no terminal, and for the first half second.
 class Progress {
  public:
   // `total` in the unit of Update; 0 when it is not known.

@@ -17,10 +17,10 @@ namespace bowline {
 // The messages that ranks exchange beside their data. "Up" goes from a rank to the hub, "down" from the hub to a rank.
 enum class MessageType : uint8_t {
   kHello = 1,  // up: the description of the rank (Hello)
-  kAccepted,   // down: you are one of us; wait for the others
+  kAccepted,   // down: the rank belongs to the run, and waits for the others
   kRejected,   // down: u8 RejectReason, status
-  kWelcome,    // down: all ranks are there; text address of the hub's host (may be empty), text where rank 0 is
-  kBeat,       // both: I am alive
+  kWelcome,    // down: all ranks are there; text address of the hub's host (may be empty), text place of rank 0
+  kBeat,       // both: a sign of life
   kPut,        // up: text key, text value
   kGet,        // up: text key
   kValue,      // down: text key, text value
@@ -40,8 +40,8 @@ struct Message {
   std::string payload;
 };
 
-// A TCP connection that carries messages and never blocks. Nothing that the other side sends does harm: a message
-// longer than the limit, or bytes that are no message, are an error.
+// A TCP connection that carries messages and never blocks. The other side is not trusted: a message longer than the
+// limit, or bytes that are no message, are an error.
 class Connection {
  public:
   static constexpr size_t kMaxMessage = size_t{16} << 20;
@@ -61,9 +61,9 @@ class Connection {
   bool has_output() const { return !output_.empty(); }
   absl::Status Flush();
 
-  // Reads some of the available bytes; kUnavailable when the other side closed.
+  // Reads some of the available bytes. Returns kUnavailable if the other side closed the connection.
   absl::Status Fill();
-  // The next complete message, if any.
+  // Returns the next complete message, if there is one.
   absl::StatusOr<std::optional<Message>> Next();
 
  private:
@@ -73,17 +73,17 @@ class Connection {
   size_t consumed_ = 0;  // bytes of input_ that Next has returned
 };
 
-// The address of a socket's own end, numeric and without the port; empty when there is none.
+// Returns the address of a socket's own end, numeric and without the port; empty if there is none.
 std::string LocalAddressOf(int socket);
 std::string NumericAddress(const sockaddr* address, socklen_t size);
 bool IsLoopbackAddress(absl::string_view address);
 // Returns whether a host's name or address means, on every machine, that machine itself.
 bool MeansLoopback(const std::string& host);
 
-// Listens at a host's address, or at all addresses of this machine where the host's is not one of them (or is a name
-// for a loopback address that others would not reach). `port` 0 takes a free one. kUnavailable when the port is taken.
+// Listens at a host's address. Listens at all addresses of this machine if the host's is not one of them, or if it is a
+// loopback address that others cannot reach. `port` 0 takes a free port. Returns kUnavailable if the port is taken.
 absl::StatusOr<FileDescriptor> Listen(const std::string& host, int port);
-// The same at all addresses of this machine.
+// Listens at all addresses of this machine.
 absl::StatusOr<FileDescriptor> ListenEverywhere(int port);
 absl::StatusOr<int> PortOf(int socket);
 
@@ -91,7 +91,7 @@ absl::StatusOr<int> PortOf(int socket);
 absl::StatusOr<FileDescriptor> ConnectTo(const std::string& host, int port,
                                          std::chrono::steady_clock::time_point deadline);
 
-// Waits until the descriptor can be read (or written, when asked for) or the deadline has come; false for the latter.
+// Waits until the socket can be read, or with `to_write` written. Returns false if the deadline came first.
 bool WaitForSocket(int socket, bool to_write, std::chrono::steady_clock::time_point deadline);
 
 }  // namespace bowline

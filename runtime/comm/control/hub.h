@@ -47,9 +47,9 @@ struct HubOptions {
 };
 
 // The meeting point of all ranks of a run: a thread of rank 0's process that keeps a connection to each rank. It waits
-// for all ranks to come, keeps texts by key, sees which rank died or fell silent, asks all ranks to report when one
-// complains, and tells all when the run is broken. No data passes through it. Strangers may connect and send anything;
-// they are disconnected.
+// for all ranks, keeps texts by key, detects ranks that died or fell silent, asks all ranks to report when one
+// complains, and informs all ranks when the run is broken. No data passes through it. Strangers may connect and send
+// anything; the hub disconnects them.
 class Hub {
  public:
   static absl::StatusOr<std::unique_ptr<Hub>> Start(FileDescriptor listener, const HubOptions& options);
@@ -65,7 +65,7 @@ class Hub {
   struct Rank {
     Peer* peer = nullptr;
     bool came = false, left = false, dead = false, answered = false;
-    Clock::time_point give_up;  // when it stops waiting for the others to come
+    Clock::time_point give_up;  // the time at which the rank stops waiting for the others
     std::string where;
     std::vector<Activity> activities;
   };
@@ -105,9 +105,9 @@ class Hub {
   std::string address_;                              // the address of this host, as another host sees it
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
-  std::string refused_;  // why a rank was refused last
+  std::string refused_;  // the reason of the last refusal
   int refused_rank_ = -1;
-  const Clock::time_point give_up_;  // waiting for ranks to come
+  const Clock::time_point give_up_;  // the time at which the hub stops waiting for ranks
   Clock::time_point next_beat_;
   bool inquiring_ = false;
   Complaint complaint_;

@@ -10,19 +10,19 @@
 
 namespace bowline {
 
-// The place where rank 0 waits for the others: a file that all see, in which rank 0 writes its address and which stays
-// as long as the run does, or an address. Exactly one of `file` and `host` is set.
+// The place where rank 0 waits for the other ranks: an address, or a file that all ranks can read. Rank 0 writes its
+// address into the file, which exists as long as the run. Exactly one of `file` and `host` is set.
 struct Rendezvous {
   std::string file;
   std::string host;
   int port = 0;
-  // Rank 0 takes the first free port of [port, port + ports), and the others look for rank 0 at all of them. It is more
-  // than 1 if another program may have the port, such as one that was derived and not given.
+  // Rank 0 takes the first free port of [port, port + ports), and the other ranks try all of these ports. The number is
+  // above 1 if another program may have the port, because the port was derived instead of given.
   int ports = 1;
-  // Whether rank 0 listens at all addresses of its machine where `host` is one that only processes of it reach, such as
-  // localhost: others may know the machine by another name.
+  // If true and only processes of its machine reach `host`, as with localhost, rank 0 listens at all addresses of the
+  // machine, because other machines may know it by another name.
   bool beyond_loopback = false;
-  // All ranks of a run have the same; another run at the same address has another.
+  // All ranks of a run have the same text; another run at the same address has another one.
   std::string job;
 
   std::string ToString() const;
@@ -34,13 +34,13 @@ absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text);
 
 // Rank 0 calls this to start listening; it sets the token of `hello` if there is a file. `address`, one of this
 // machine's, goes into the file; if it is empty, the address of the first interface that is no loopback does.
-// kInvalidArgument when rank 0 of a run that lives meets the others at this file, or when the file is none that a rank
-// 0 wrote, which stays; an empty file, and one for which no hub answers, is replaced.
+// Returns kInvalidArgument and keeps the file if another live run uses it, or if it is not one that a rank 0 wrote.
+// Replaces an empty file, or a file whose hub does not answer.
 absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address, Hello& hello);
 
-// Every rank calls this; it returns a connection that the hub has accepted. kInvalidArgument when another process is
-// this rank, the numbers of ranks differ, or the file is none that a rank 0 wrote; kDeadlineExceeded, naming the place,
-// when no hub was there.
+// Every rank calls this; it returns a connection that the hub has accepted. Returns kInvalidArgument if another process
+// is this rank, if the numbers of ranks differ, or if the file is not one that a rank 0 wrote. Returns
+// kDeadlineExceeded, naming the place, if no hub was there.
 absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline);
 
 // Rank 0 calls this when its hub is no longer there; it removes the file if its token is still `token`.

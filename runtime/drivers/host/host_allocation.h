@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// Host memory (page_memory.h), whose addresses are pointers.
+// Host memory (page_memory.h). Its addresses are the host's pointers.
 class HostAllocation : public hal::Allocation {
  public:
   // Returns kResourceExhausted when the system has no such memory.

@@ -8,8 +8,8 @@
 
 namespace bowline {
 
-// The communicator of a device whose addresses are the host's pointers: it runs an exchange in the order of streams,
-// which reads and writes the data where it is.
+// The communicator of a device whose addresses are the host's pointers. It runs an exchange in the order of streams;
+// the exchange reads and writes the data in place.
 class HostCommunicator : public hal::Communicator {
  public:
   explicit HostCommunicator(std::unique_ptr<hal::Exchange> exchange) : exchange_(std::move(exchange)) {}

@@ -11,8 +11,8 @@
 
 namespace bowline {
 
-// A point of a stream whose commands run on threads of the host: how many of them must have run, so that recording
-// needs no command of its own, but for the time. It may outlive the stream.
+// A point of a stream whose commands run on threads of the host: the number of commands that must have run. Recording
+// therefore needs no command of its own, except for a time stamp. The event may outlive the stream.
 class HostEvent : public hal::Event {
  public:
   explicit HostEvent(hal::EventMode mode) : timed_(mode == hal::EventMode::kTimed) {}
@@ -22,12 +22,12 @@ class HostEvent : public hal::Event {
   absl::Status Await() const override;
   absl::StatusOr<int64_t> Time() const override;
 
-  // `finished` null: reached already.
+  // A null `finished` means that the point is already reached.
   void Record(std::shared_ptr<ProgressCounter> finished, uint64_t position);
   const std::shared_ptr<ProgressCounter>& finished() const { return finished_; }
   uint64_t position() const { return position_; }
 
-  // The stream is there now. From the stream's thread.
+  // Called on the stream's thread when the stream has reached the point.
   void Stamp();
 
  private:

@@ -16,7 +16,7 @@ static_assert(sizeof(void*) == sizeof(hal::DeviceAddress));
 inline void* PointerOf(hal::DeviceAddress address) { return reinterpret_cast<void*>(address); }
 inline hal::DeviceAddress AddressOf(const void* pointer) { return reinterpret_cast<hal::DeviceAddress>(pointer); }
 
-// The same words seen as pointers, so that a launch copies nothing. (The build has no strict aliasing.)
+// Returns the same words as pointers, so that a launch copies nothing. (The build has no strict aliasing.)
 inline absl::Span<void* const> PointersOf(absl::Span<const hal::DeviceAddress> addresses) {
   return {reinterpret_cast<void* const*>(addresses.data()), addresses.size()};
 }

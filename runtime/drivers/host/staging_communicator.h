@@ -29,7 +29,7 @@ class StagingCommunicator : public hal::Communicator {
   hal::Device& device() { return *device_; }
   hal::Exchange& exchange() { return *exchange_; }
 
-  // A tensor on its way. Its bytes are 0 where nothing is sent, or received.
+  // A tensor under way. A number of bytes is 0 if nothing is sent, or nothing is received.
   struct Moved {
     hal::DeviceAddress send, receive;
     size_t send_bytes, receive_bytes;

@@ -54,8 +54,8 @@ class NcclComm {
   // Does the same without waiting: returns OK while another thread is in a call.
   absl::Status AsyncErrorUnlessBusy();
 
-  // Waits a short time until all members finish, and frees the communicator; after an error it does not wait. `begun` is
-  // the number of operations that this member began.
+  // Waits a short time until all members finish, and frees the communicator; after an error it does not wait. `begun`
+  // is the number of operations that this member began.
   absl::Status Finish(uint64_t begun);
 
   // Refuses calls from now on, and waits up to 5 s for a call under way; Abort ends a longer call.
