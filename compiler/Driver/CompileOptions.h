@@ -102,7 +102,7 @@ struct CompileResult {
   /// Set when training a model directory: the smallest step that the strategy allows with this sequence length.
   std::optional<StepSizes> leastSizes;
   /// Set when training a model directory: the inputs of the formulas in docs/memory.md, or kUnimplemented with the end
-  /// of a sentence that says why they do not apply. kNotFound for other programs.
+  /// of a sentence that says why they do not apply. Returns kNotFound for other programs.
   absl::StatusOr<MemoryInputs> memoryInputs = absl::NotFoundError("programs in the IR");
   /// For each role, in the plan's order, the most live bytes in its arena at one time: a lower bound for any packing.
   std::vector<uint64_t> liveBytes;

@@ -59,7 +59,7 @@ struct ImportOptions {
 /// the Hugging Face model that it belongs to ("model.layers.0.mlp.gate_proj"), every parameter's its tensor.
 ///
 /// Loads the dialects that it uses into `context`. Interfaces of arith and math operations are the caller's to register
-/// (registerElementwiseModels). kInvalidArgument where the options do not fit the model.
+/// (registerElementwiseModels). Returns kInvalidArgument if the options do not fit the model.
 absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> importModel(mlir::MLIRContext &context, const ModelConfig &config,
                                                               const ImportOptions &options);
 

@@ -21,7 +21,7 @@ namespace bowline::kernels {
 #include "kernels/registry/kernels.inc"  // IWYU pragma: keep
 #undef BOWLINE_KERNEL
 
-// Calls NameScratch of the kernel that the signature names, such as "gather_rows". kNotFound if there is none.
+// Calls NameScratch of the kernel that the signature names, such as "gather_rows". Returns kNotFound if there is none.
 absl::StatusOr<size_t> CpuKernelScratch(const Signature& signature, Isa isa);
 
 // The alignment in bytes that `kernel`, or generated code if `kernel` is empty, requires of an argument with `access`;

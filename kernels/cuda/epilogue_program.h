@@ -22,8 +22,8 @@ inline constexpr size_t kLeastEpilogueWorkspace = size_t{64} << 10;
 
 // A product with an epilogue, for a library that has no algorithm for both at once. Results are rounded as the library
 // rounds them, once, from f32: a C of f32 is the product first, and then C; where C is bf16, tiles of the product are
-// f32 in the workspace, and become tiles of C one after another. kFailedPrecondition where the workspace is too small
-// for that.
+// f32 in the workspace, and become tiles of C one after another. Returns kFailedPrecondition if the workspace is too
+// small for that.
 absl::StatusOr<EpilogueProgram> ProgramWithoutLibraryEpilogue(const LibraryProduct& product, size_t scratch_bytes);
 
 }  // namespace bowline::kernels::cuda

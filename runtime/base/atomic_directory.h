@@ -42,7 +42,7 @@ class AtomicDirectory {
 };
 
 // Returns where the directory `path` is to be read from: `path`, or its ".NAME.replaced" when a writer died in Commit.
-// kNotFound when neither exists.
+// Returns kNotFound if neither exists.
 absl::StatusOr<std::string> ResolveDirectory(const std::string& path);
 
 // `mkdir -p`.

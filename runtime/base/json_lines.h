@@ -24,14 +24,14 @@ class JsonLinesWriter {
   };
 
   // Opens a file, pipe or device (such as /dev/stdout) to append to it. If a named pipe has no reader, waits for one.
-  // kFailedPrecondition if another writer has the file.
+  // Returns kFailedPrecondition if another writer has the file.
   static absl::StatusOr<JsonLinesWriter> Open(const std::string& path, PipeHooks hooks = {});
 
   // The line of an object, with its newline. Numbers that JSON cannot express (infinity, NaN) become null; bytes that
   // are not UTF-8 become U+FFFD.
   static std::string LineOf(const nlohmann::ordered_json& object);
 
-  // Write a line. If it cannot be written to a file as a whole, the part that was written is removed again.
+  // Write a line. If it cannot be written to a file as a whole, the part that was written is removed again. Returns
   // kUnavailable if a pipe's reader takes nothing.
   absl::Status Write(const nlohmann::ordered_json& object) { return WriteLine(LineOf(object)); }
   absl::Status WriteLine(absl::string_view line);

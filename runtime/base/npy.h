@@ -23,8 +23,8 @@ struct NpyView {
 
 bool LooksLikeNpy(absl::Span<const uint8_t> file);
 
-// Parses a whole file. Errors begin with `name` and give advice. kDataLoss if the file is cut off. An element type
-// outside `supported`, all of which NumPy must have, is an error that lists these.
+// Parses a whole file. Errors begin with `name` and give advice. Returns kDataLoss if the file is cut off. An element
+// type outside `supported`, all of which NumPy must have, is an error that lists these.
 absl::StatusOr<NpyView> ParseNpy(absl::Span<const uint8_t> file, absl::string_view name,
                                  absl::Span<const ElementType> supported);
 

@@ -15,9 +15,9 @@ struct NamedFile {
   std::string path;  // empty: not given
 };
 
-// Checks that a command does not write over its inputs or write a file twice. kInvalidArgument, naming both flags, if
-// an output is an input, is a model or checkpoint file in an input directory, or is another output too. Files are the
-// same if device and inode are, after links are followed. Call this before opening anything for writing.
+// Checks that a command does not write over its inputs or write a file twice. Returns kInvalidArgument, naming both
+// flags, if an output is an input, is a model or checkpoint file in an input directory, or is another output too. Files
+// are the same if device and inode are, after links are followed. Call this before opening anything for writing.
 absl::Status CheckOutputs(absl::Span<const NamedFile> inputs, absl::Span<const NamedFile> outputs);
 
 }  // namespace bowline

@@ -41,8 +41,8 @@ class ExternalMemory {
   bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, const std::shared_ptr<const void>& owner);
 
   // Copy the bytes [offset, offset + size), which lie in the buffer. The first Write allocates memory of the device for
-  // the buffer; bytes that it leaves out keep their borrowed values. kFailedPrecondition for a Read of a buffer without
-  // memory; kResourceExhausted if the device cannot allocate the memory.
+  // the buffer; bytes that it leaves out keep their borrowed values. Returns kFailedPrecondition for a Read of a buffer
+  // without memory; kResourceExhausted if the device cannot allocate the memory.
   absl::Status Read(uint32_t buffer, uint64_t offset, absl::Span<uint8_t> to) const;
   absl::Status Write(uint32_t buffer, uint64_t offset, absl::Span<const uint8_t> from);
 

@@ -42,7 +42,7 @@ class Ports {
   void MarkWritten(const TensorRef& tensor, absl::Span<const uint8_t> bytes);
 
   // Returns kFailedPrecondition if an input was not written since the last run, and no output of that run feeds it.
-  // kInvalidArgument if inputs break the entry's promise about sequences (runtime/plan/sequences.h).
+  // Returns kInvalidArgument if inputs break the entry's promise about sequences (runtime/plan/sequences.h).
   absl::Status CheckInputs(const fbs::Entry& entry, uint32_t index) const;
 
   // A copy from an output of the previous run to an input of the run that begins now.

@@ -80,11 +80,11 @@ struct ProfileRow {
 // reads its results, if an entry or the caller may have written parameters since it last ran.
 class Session {
  public:
-  // All ranks of a group must create their sessions at the same time. kFailedPrecondition if the plan is for another
-  // machine, thread count or number of ranks, or lacks certificates or generated code. kInvalidArgument, with a
-  // counter-example, if a proof fails. kResourceExhausted if the memory of the host or the device does not suffice for
-  // the arena. kNotFound or kInvalidArgument if this build lacks a kernel or the kernel refuses its signature.
-  // kNotFound for an unknown driver.
+  // All ranks of a group must create their sessions at the same time. Returns kFailedPrecondition if the plan is for
+  // another machine, thread count or number of ranks, or lacks certificates or generated code. Returns
+  // kInvalidArgument, with a counter-example, if a proof fails, and also if a kernel refuses its signature. Returns
+  // kResourceExhausted if the memory of the host or the device does not suffice for the arena; kNotFound for an unknown
+  // driver, or if this build lacks a kernel.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 
@@ -108,11 +108,11 @@ class Session {
   //
   // An input that an output feeds (Entry.feeds) takes its value from the previous run, unless the caller wrote it.
   //
-  // kFailedPrecondition if an input was not written since the last run (its value is undefined then), or it may not
-  // overlap runs under way. kInvalidArgument for an entry that cannot be started, or bad sequences. No run began then.
+  // Returns kFailedPrecondition if an input was not written since the last run, so that its value is undefined, or if
+  // the run may not overlap runs under way; kInvalidArgument for an unsuitable entry or bad sequences. No run began.
   absl::StatusOr<RunTicket> Start(int entry);
   // Waits until this run and all runs that began before it have ended. Runs may be waited for in any order. An error
-  // names entry, segment, command and source, as far as the device knows them; states may be half updated then.
+  // names entry, segment, command and source, as far as the device knows them; states may be half updated then. Returns
   // kInvalidArgument if a kernel found its data invalid. If a run fails, the run that began after it fails too.
   absl::Status Wait(RunTicket ticket);
 
@@ -126,7 +126,7 @@ class Session {
   absl::Status Prepare();
 
   // The tensor of an entry's port. A port with several slots (microbatches) has one tensor per slot. The error
-  // kNotFound lists the ports. kOutOfRange for a slot that the port does not have.
+  // kNotFound lists the ports. Returns kOutOfRange for a slot that the port does not have.
   absl::StatusOr<TensorRef> Input(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
   absl::StatusOr<TensorRef> Output(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
 
@@ -139,8 +139,8 @@ class Session {
   TensorRef BufferAt(uint32_t buffer, uint32_t slot = 0) const;
 
   // Copy between the host and the bytes of a tensor from `offset` on. kFailedPrecondition while a run under way may use
-  // them (see Start). kInvalidArgument for bytes beyond the tensor's end, a partial write of an input, or an input
-  // element outside its port's limit (naming entry, port and element); nothing was written then.
+  // them (see Start). Returns kInvalidArgument for bytes beyond the tensor's end, a partial write of an input, or an
+  // input element outside its port's limit (naming entry, port and element); nothing was written then.
   absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
   absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
   // Makes `memory` the memory of a tensor of space External, without a copy. `memory` has the tensor's size, and
@@ -207,7 +207,7 @@ class Session {
                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
                                      uint32_t slot) const;
   // The current offset of the host's view of a tensor in its arena: the buffer of a port may alternate between runs.
-  // kFailedPrecondition if a run under way may use the tensor.
+  // Returns kFailedPrecondition if a run under way may use the tensor.
   absl::StatusOr<uint64_t> OffsetFor(absl::string_view what, const TensorRef& tensor) const;
 
   // Rebases bound commands from `before` to the current address of a buffer of space External.

@@ -61,8 +61,8 @@ class Device {
 
   // Returns whether LoadExecutable accepts the format.
   virtual bool KnowsFormat(absl::string_view format) const = 0;
-  // Loads a code image of a plan. The caller may free `image` afterwards. kInvalidArgument if the device does not know
-  // the format or the image does not load.
+  // Loads a code image of a plan. The caller may free `image` afterwards. Returns kInvalidArgument if the device does
+  // not know the format or the image does not load.
   virtual absl::StatusOr<std::unique_ptr<Executable>> LoadExecutable(absl::string_view format,
                                                                      absl::Span<const uint8_t> image) = 0;
 

@@ -27,8 +27,8 @@ class DriverRegistry {
   // Sets the folders to search for plugins, the first folder first.
   void SearchPluginsIn(std::vector<std::string> folders) { folders_ = std::move(folders); }
 
-  // Creates a device of the driver `name`. kNotFound, listing the added drivers and the searched folders; kUnavailable,
-  // with the reason, if a plugin does not load; otherwise the errors of the driver itself.
+  // Creates a device of the driver `name`. Returns kNotFound, listing the added drivers and the searched folders;
+  // kUnavailable, with the reason, if a plugin does not load; otherwise the errors of the driver itself.
   absl::StatusOr<std::unique_ptr<Device>> CreateDevice(const std::string& name, const DeviceOptions& options) const;
 
   // The names of the drivers that were added, sorted.

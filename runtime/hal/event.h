@@ -25,8 +25,8 @@ class Event {
   virtual absl::Status Await() const = 0;
 
   // The time at which the stream reached the point that was recorded last: the device's time, in nanoseconds of this
-  // host's steady clock. Its error is at most the time that it takes to ask the device. kFailedPrecondition unless the
-  // event is of mode kTimed and the point was reached.
+  // host's steady clock. Its error is at most the time that it takes to ask the device. Returns kFailedPrecondition
+  // unless the event is of mode kTimed and the point was reached.
   virtual absl::StatusOr<int64_t> Time() const = 0;
 
   // Contract

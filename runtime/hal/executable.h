@@ -60,11 +60,11 @@ class Executable {
   virtual ~Executable() = default;
 
   // Creates the launchable of a symbol. `work` is the work of one launch, from which the device chooses the number of
-  // pieces of a launch; zeros mean unknown. kNotFound, naming the symbol.
+  // pieces of a launch; zeros mean unknown. Returns kNotFound, naming the symbol.
   virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol, Work work = {}) const = 0;
 
   // The address of a function that kernels of the registry call, such as an epilogue. Null on a device that runs
-  // nothing. kNotFound, naming the symbol.
+  // nothing. Returns kNotFound, naming the symbol.
   virtual absl::StatusOr<const void*> ResolveFunction(const std::string& symbol) const = 0;
 
   // Contract

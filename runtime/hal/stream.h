@@ -49,8 +49,8 @@ class Stream {
   // Moves the point of `event` behind all commands that are in the stream now.
   virtual absl::Status Record(Event& event) = 0;
 
-  // Makes later commands of this stream begin after the point of `event`. kFailedPrecondition if the event was never
-  // recorded and so has no point.
+  // Makes later commands of this stream begin after the point of `event`. Returns kFailedPrecondition if the event was
+  // never recorded and so has no point.
   virtual absl::Status Wait(const Event& event) = 0;
 
   // Runs the commands that Device::Record recorded. An error does not say which command failed.

@@ -10,8 +10,8 @@
 namespace bowline {
 
 // Serializes a plan into the bytes of a plan file. Sets `version` and `schema_hash` to those of this build, and writes
-// the content hash into the result. Equal plans give equal bytes. kInvalidArgument, naming the place, if a required
-// part is missing. Does not check the plan's meaning: VerifyPlan does.
+// the content hash into the result. Equal plans give equal bytes. Returns kInvalidArgument, naming the place, if a
+// required part is missing. Does not check the plan's meaning: VerifyPlan does.
 absl::StatusOr<flatbuffers::DetachedBuffer> WritePlan(fbs::PlanT& plan);
 
 // Writes the bytes of WritePlan to a file, which appears complete or not at all. Loads and verifies the bytes first, so

@@ -10,8 +10,8 @@
 
 namespace bowline::serve {
 
-// Renders a conversation as text, up to where the assistant's answer begins. kInvalidArgument if the chat template
-// refuses the conversation.
+// Renders a conversation as text, up to where the assistant's answer begins. Returns kInvalidArgument if the chat
+// template refuses the conversation.
 using ChatRenderer = std::function<absl::StatusOr<std::string>(const OrderedJson& messages)>;
 
 // Renders by the chat template of the files, which can read the time in UTC. kInvalidArgument if it does not parse.

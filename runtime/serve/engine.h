@@ -74,9 +74,9 @@ class Engine {
   // Cancels running and waiting requests, and waits for their end.
   virtual ~Engine() = default;
 
-  // Accepts all requests or none, and returns a ticket for each. kOutOfRange if they are more than the engine computes
-  // and queues at once, kInvalidArgument if it can never compute them,
-  // kResourceExhausted if too many requests wait, kUnavailable after Drain.
+  // Accepts all requests or none, and returns a ticket for each. Returns kOutOfRange if they are more than the engine
+  // computes and queues at once, kInvalidArgument if it can never compute them, kResourceExhausted if too many requests
+  // wait, kUnavailable after Drain.
   virtual absl::StatusOr<std::vector<std::shared_ptr<Ticket>>> Submit(std::vector<Generation> generations) = 0;
 
   // Returns whether the engine supports top_k, top_p and log probabilities. If not, requests must not use them.

@@ -34,8 +34,8 @@ struct ModelFiles {
   GenerationDefaults defaults;
 };
 
-// `config` is the object in the file at `path`. Reads only the keys above. kInvalidArgument, naming path and key, if a
-// value is invalid.
+// `config` is the object in the file at `path`. Reads only the keys above. Returns kInvalidArgument, naming path and
+// key, if a value is invalid.
 absl::StatusOr<GenerationDefaults> ReadGenerationDefaults(const nlohmann::json& config, const std::string& path);
 
 // Opens a GGUF file, or a Hugging Face directory with tokenizer.json, tokenizer_config.json, chat_template.jinja,

@@ -67,8 +67,8 @@ class Scheduler {
   // Returns kInvalidArgument for a shape or options with which no step is possible.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(CacheShape shape, SchedulerOptions options);
 
-  // Queues a request and returns its id. kInvalidArgument if it can never be computed, kResourceExhausted if too many
-  // requests wait.
+  // Queues a request and returns its id. Returns kInvalidArgument if it can never be computed, kResourceExhausted if
+  // too many requests wait.
   absl::StatusOr<uint64_t> Submit(SequenceRequest request);
   // Ends a request, whatever its state; false if none has this id. Other sequences may get its blocks from the next
   // call of Next on; a running step, which may still use them, has ended by then.

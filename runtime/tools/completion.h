@@ -15,7 +15,7 @@ namespace bowline {
 using FlagsOfVerbs = std::map<std::string, std::vector<CommandInfo>>;
 
 // A script that lets a shell, "bash" or "zsh", complete `bowline VERB ...` and `bowline-VERB ...`: verbs, commands,
-// flags, values that are choices, and files. kInvalidArgument for another shell.
+// flags, values that are choices, and files. Returns kInvalidArgument for another shell.
 absl::StatusOr<std::string> CompletionScript(absl::string_view shell, const FlagsOfVerbs& verbs);
 
 }  // namespace bowline

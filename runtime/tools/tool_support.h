@@ -15,9 +15,9 @@ class App;
 
 namespace bowline {
 
-// Lets a write return an error for a closed pipe or a file size limit, which would otherwise end the process. Reports an
-// error that names the file if a process shortens a file that `tool` has mapped (runtime/base/mapping_faults.h). Call
-// this first.
+// Lets a write return an error for a closed pipe or a file size limit, which would otherwise end the process. Reports
+// an error that names the file if a process shortens a file that `tool` has mapped (runtime/base/mapping_faults.h).
+// Call this first.
 void PrepareSignals(const char* tool);
 
 // Parses the command line. Returns true if the command must continue. Otherwise prints a message and sets `*exit_code`:

@@ -43,8 +43,8 @@ class GlooGroup : public RankGroup, private GlooOwner, private ControlOwner {
   static constexpr int kMaxRanks = 65534;
   static constexpr std::chrono::milliseconds kMinTimeout{100};
 
-  // Waits until all ranks have come. kInvalidArgument for options that are not possible, or do not fit to those of rank
-  // 0; kDeadlineExceeded naming the ranks that did not come.
+  // Waits until all ranks have come. Returns kInvalidArgument for options that are not possible, or do not fit to those
+  // of rank 0; kDeadlineExceeded naming the ranks that did not come.
   static absl::StatusOr<std::unique_ptr<GlooGroup>> Create(const GlooOptions& options);
   // Unless the run is broken, waits until all ranks are here, at most the timeout: data of the last operations may be
   // on its way.

@@ -50,7 +50,7 @@ class DiscreteStream : public hal::Stream, private CommandQueue {
  public:
   static constexpr uint64_t kCapacity = 4096;
 
-  // `scheduler` and `memory` outlive it. kResourceExhausted when the system has no thread for its calls of the host.
+  // `scheduler` and `memory` outlive it. Returns kResourceExhausted if the system has no thread for calls of the host.
   static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(DiscreteScheduler* scheduler, const DiscreteMemory* memory,
                                                              const Draws& draws, uint64_t seed);
 

@@ -45,8 +45,8 @@ struct PlanMeaning {
 };
 
 // Computes the meaning of a plan that passes all checks of VerifyPlan but those of certificates. Takes time linear in
-// the expanded commands. kInvalidArgument if a role waits for another for ever. kResourceExhausted if it takes more
-// than kMostMeaningSteps steps: one for each operand, and one for each piece of an operand.
+// the expanded commands. Returns kInvalidArgument if a role waits for another for ever. Returns kResourceExhausted if
+// it takes more than kMostMeaningSteps steps: one for each operand, and one for each piece of an operand.
 absl::StatusOr<PlanMeaning> ComputeMeaning(const fbs::Plan& plan);
 
 }  // namespace bowline

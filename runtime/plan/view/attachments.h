@@ -30,7 +30,7 @@ inline constexpr char kRecipeAttachment[] = "recipe.json";
 // Returns whether `name` is one of the names above.
 bool IsJsonAttachment(absl::string_view name);
 
-// Parses the text of an attachment that has one of the names above. kInvalidArgument if it has another form.
+// Parses the text of an attachment that has one of the names above. Returns kInvalidArgument if it has another form.
 absl::StatusOr<nlohmann::json> ParseAttachment(absl::string_view name, absl::string_view text);
 
 }  // namespace bowline

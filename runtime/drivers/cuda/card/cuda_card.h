@@ -19,7 +19,7 @@ namespace bowline {
 // handle of cuBLASLt. It lives until the process ends, because threads keep the context that they made current.
 class CudaCard {
  public:
-  // Opens card `number`, or the one that falls to the rank. kInvalidArgument for a number that no card has.
+  // Opens card `number`, or the one that falls to the rank. Returns kInvalidArgument for a number that no card has.
   static absl::StatusOr<CudaCard*> Open(std::optional<uint64_t> number, int rank);
 
   const CudaApi& api() const { return *api_; }
@@ -37,7 +37,7 @@ class CudaCard {
   // Makes the context that of the calling thread. Every call of the HAL begins with it.
   absl::Status MakeCurrent() const;
 
-  // A function of the image of kernels that this driver contains. kNotFound naming it.
+  // A function of the image of kernels that this driver contains. Returns kNotFound naming it.
   absl::StatusOr<CUfunction> KernelFunction(const std::string& name);
 
   struct Blas {

@@ -17,7 +17,7 @@ class CudaClock {
   // The card's context must be current, here and in all calls.
   static absl::StatusOr<std::unique_ptr<CudaClock>> Create(const CudaApi& api);
 
-  // The time of an event. kFailedPrecondition when the event was not reached.
+  // The time of an event. Returns kFailedPrecondition if the event was not reached.
   absl::StatusOr<int64_t> TimeOf(CUevent event);
 
  private:

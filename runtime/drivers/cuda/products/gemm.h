@@ -23,7 +23,7 @@ struct GemmOptions {
 // nothing. Sums are f32. Reductions between blocks are in f32 and in a fixed order: the bits are the same in each run.
 class Gemm {
  public:
-  // The library may use that much workspace. kUnimplemented where it has no algorithm for the product and its epilogue.
+  // The library may use so much workspace. Returns kUnimplemented if it has no algorithm for product and epilogue.
   static absl::StatusOr<std::unique_ptr<Gemm>> Create(CudaCard* card, const kernels::cuda::LibraryProduct& product,
                                                       size_t scratch_bytes, const GemmOptions& options);
 

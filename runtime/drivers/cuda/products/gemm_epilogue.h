@@ -8,8 +8,8 @@
 namespace bowline {
 
 // Tells cuBLASLt which epilogue a product has, for its choice of an algorithm. `calls` are those of the product, which
-// has an epilogue. kInternal where these are no single call of the transposed product: the library's epilogues go by
-// its own rows and columns, in which C is transposed, so that its rows are the columns of C.
+// has an epilogue. Returns kInternal if these are no single call of the transposed product: the library's epilogues go
+// by its own rows and columns, in which C is transposed, so that its rows are the columns of C.
 absl::Status DescribeEpilogue(const CublasLtApi& api, cublasLtMatmulDesc_t operation,
                               const kernels::cuda::LibraryProduct& product, const GemmCalls& calls);
 

@@ -40,7 +40,7 @@ struct GemmCalls {
 };
 
 // The fewest calls that compute the product: one (two for batches that are too large for one call) if the rows or the
-// columns of each operand are contiguous; otherwise a call for each row, column or element of the result.
+// columns of each operand are contiguous; otherwise a call for each row, column or element of the result. Returns
 // kUnimplemented for a result in bf16 of a product that needs a loop over the sum, because an operand does not change
 // along k: the result would be rounded at each step.
 absl::StatusOr<std::vector<GemmCalls>> GemmCallsOf(const kernels::cuda::LibraryProduct& product);
