@@ -108,7 +108,7 @@ TEST(Lifetimes, ValuesThatPassByARepeatedSegmentKeepTheirMemory) {
               ElementsAre("a 0..2 crossing", "b 1..1"));
 }
 
-TEST(Lifetimes, WhereSegmentsTakeTurnsWhatGoesFromOneToAnotherLivesAlways) {
+TEST(Lifetimes, WhereSegmentsTakeTurnsWhatGoesFromOneToAnotherLivesFromItsFirstCallToItsLast) {
   EXPECT_THAT(lifetimes("plan.program @p timeline [0, 0, 1, 0, 0, 1, 1, 1] {\n" +
                         segment({launch("k", "%x, %a"), launch("k", "%x, %c")}) +
                         segment({launch("k", "%a, %b"), launch("k", "%b, %y")}) + "}"),
@@ -118,6 +118,13 @@ TEST(Lifetimes, WhereSegmentsTakeTurnsWhatGoesFromOneToAnotherLivesAlways) {
                         segment({launch("k", "%a, %y"), launch("k", "%x, %a")}) + segment({launch("k", "%x, %b")}) +
                         "}"),
               ElementsAre("a 0..2 crossing", "b 2..2"));
+  // Two pairs of segments that take turns, one after the other. Positions follow the first calls: the last segment of
+  // the program comes first.
+  EXPECT_THAT(lifetimes("plan.program @p timeline [2, 0, 1, 0, 2, 1, 1, 1, 3, 0, 0, 0, 3, 1, 0, 1] {\n" +
+                        segment({launch("k", "%c, %y")}) + segment({launch("k", "%a, %b"), launch("k", "%b, %y")}) +
+                        segment({launch("k", "%x, %a")}) + segment({launch("k", "%x, %c"), launch("k", "%x, %d")}) +
+                        "}"),
+              ElementsAre("a 0..2 crossing", "b 1..2", "c 3..5 crossing", "d 4..4"));
 }
 
 TEST(Lifetimes, NamedBuffersHaveNone) {
