@@ -61,8 +61,8 @@ void StreamReach::addUse(Value buffer, bool staysInCall, const Point &point, int
     for (auto [over, calls] : llvm::zip_equal(point.clock, callsOfStream))
       if (over < calls.size())
         firstCall = std::min(firstCall, calls[over]);
-    all.push_back({buffer, point.call, firstCall, point.call, point.issue, -1, 0,
-                   std::vector<uint32_t>(points.size()), true});
+    all.push_back(
+        {buffer, point.call, firstCall, point.call, point.issue, -1, 0, std::vector<uint32_t>(points.size()), true});
   }
   Uses &uses = all[found->second];
   if (uses.lastIssue == point.issue)
@@ -75,7 +75,8 @@ void StreamReach::addUse(Value buffer, bool staysInCall, const Point &point, int
 }
 
 void StreamReach::finish(const Uses &uses, bool staysInCall) {
-  auto [found, isNew] = reaches.try_emplace(uses.buffer, Reach{uses.lastPosition, uses.firstCall, uses.lastCall, false, true});
+  auto [found, isNew] =
+      reaches.try_emplace(uses.buffer, Reach{uses.lastPosition, uses.firstCall, uses.lastCall, false, true});
   Reach &reach = found->second;
   reach.last = std::max(reach.last, uses.lastPosition);
   reach.firstCall = std::min(reach.firstCall, uses.firstCall);

@@ -20,7 +20,7 @@ class StreamReach {
 public:
   /// The reach of one buffer, over all calls.
   struct Reach {
-    int64_t last = 0;        ///< position of that last command
+    int64_t last = 0; ///< position of that last command
     /// The first call with a command that may end behind the start of the first use, and the call of the last command
     /// that may start before all uses have ended.
     int64_t firstCall = 0, lastCall = 0;

@@ -49,9 +49,10 @@
 // CHECK-DAG: all_reduce @pp(%tokens) to(%total)
 // CHECK: plan.launch @shard(%rb, %z)
 
-// The copy of what the last call has for itself shares memory with what the others have.
-// PACK: %t = plan.buffer "t" {{.*}} at [[T:[0-9]+]]
-// PACK: %t_{{[0-9]+}} = plan.buffer "t" {{.*}} at [[T]]
+// The copy of the buffer that the last call has for itself, and the results of that call, share memory with the buffer
+// of the other calls: the arena ends with the copy, of 2^20 bytes.
+// PACK: plan.arena_bytes = 7340416
+// PACK: %t_{{[0-9]+}} = plan.buffer "t" {{.*}} at 6291840
 
 // Where nothing fits, nothing changes.
 // LIMIT: plan.program @step timeline [0, 0, 1, 0, 0, 1, 2, 0, 1, 1, 2, 1, 3, 0] streams ["compute", "pp"]
