@@ -83,18 +83,19 @@ bool IsNearlyFlag(absl::string_view word, const CLI::App& app) {
 }
 
 // A shell variable that is not set gives "" within quotes; without them, the next flag is taken for the value.
-std::string DescribeLostValue(const CLI::App& app) {
+// `flags_alone`: only of such flags, where other messages say more about an empty value.
+std::string DescribeLostValue(const CLI::App& app, bool flags_alone = false) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
       if (option->get_items_expected_max() == 0) continue;
       const bool is_flag = IsNearlyFlag(value, app);
-      if (!value.empty() && !is_flag) continue;
+      if (!is_flag && (flags_alone || !value.empty())) continue;
       return absl::StrCat(option->get_name(), is_flag ? " has the flag '" : " has an empty value", value,
                           is_flag ? "' as its value" : "", "; give one, or leave it out");
     }
   }
   for (const CLI::App* command : app.get_subcommands()) {
-    if (std::string lost = DescribeLostValue(*command); !lost.empty()) return lost;
+    if (std::string lost = DescribeLostValue(*command, flags_alone); !lost.empty()) return lost;
   }
   return "";
 }
@@ -123,7 +124,7 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     }
     // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
     const std::string tool = std::filesystem::path(argv[0]).filename().string();
-    std::string unknown = DescribeLostValue(app);
+    std::string unknown = DescribeLostValue(app, /*flags_alone=*/true);
     if (unknown.empty()) unknown = DescribeFlagOfOther(tool, app);
     if (unknown.empty()) unknown = DescribeUnknownWord(app);
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;

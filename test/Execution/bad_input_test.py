@@ -532,7 +532,7 @@ graph.entry generate @g [@f] repeat [1]
                 (("is a second mesh", "remove one of them"), module(role(), mesh=one + '\ndist.mesh @more ["dp"] [2]')),
                 (("'plan.arena_bytes', which belongs to one role", "move it to the nested module"),
                  module(role(), mesh=one, attributes="plan.arena_bytes = 64 : i64")),
-                ("'plan.role_axis', which is nothing", module(role(), mesh=one, attributes='plan.role_axis = "dp"')),
+                ("'plan.role_axis', which belongs to one role", module(role(), mesh=one, attributes='plan.role_axis = "dp"')),
                 (("role 1 of 2 has no name", "write 'module @stage1 { ... }'"),
                  module(role("@stage0"), role(), attributes=axis)),
                 (("ranks of the 2 roles lie", "name it in 'stage.axis'"), module(role("@a"), role("@b"))),
