@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Equivalence/EquivalenceChecker.h"
+#include "compiler/Equivalence/CreateProgram.h"
 #include "compiler/Equivalence/GradientCheck.h"
 #include "compiler/Interp/Residues.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
