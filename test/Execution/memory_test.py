@@ -80,7 +80,8 @@ BOUND = 0.10
 
 # How far arenas of pipelines are from the bytes that are alive at one time, in the order of issue. Where a pass gathers once,
 # nothing stops the network from running ahead, so that its copies of weights have memory of their own.
-PIPELINE_BOUND = 1.07
+PIPELINE_BOUND = 1.05
+PIPELINE_KNOWN = {("405B", "pp 8, dp, sp zero 1"): 1.065}
 
 # Plans that need more, for the reasons that docs/memory.md gives under "Where plans need more": how many times the
 # formula, no more than today. If you improve one of these plans, lower its bounds or delete them.
@@ -107,7 +108,7 @@ def parameters(shape, strategy):
 
 
 class Memory(tools.ToolTest):
-    def arena(self, shape, strategy):
+    def arena(self, shape, strategy, bound=PIPELINE_BOUND):
         model, plan = self.folder / "llama", self.folder / "x.plan"
         model.mkdir(exist_ok=True)
         (model / "config.json").write_text(json.dumps({
@@ -120,11 +121,12 @@ class Memory(tools.ToolTest):
         arena = json.loads(tools.succeed("bowline-inspect", plan, "--json"))["header"]["arena_bytes"]
         if strategy.stages > 1 and not strategy.once:
             peaks = re.findall(r"peak (\d+) bytes", tools.succeed("bowline-inspect", "--memory", plan).decode())
-            self.assertLessEqual(arena, PIPELINE_BOUND * max(map(int, peaks)))
+            self.assertLessEqual(arena, bound * max(map(int, peaks)))
         return arena
 
     def compare(self, shape, name, strategy):
-        arena, formula = self.arena(SHAPES[shape], strategy), predicted(SHAPES[shape], strategy)
+        bound = PIPELINE_KNOWN.get((shape, name), PIPELINE_BOUND)
+        arena, formula = self.arena(SHAPES[shape], strategy, bound), predicted(SHAPES[shape], strategy)
         print(f"{shape} {name}: {arena / GIB:.2f} GiB, formula {formula / GIB:.2f}, "
               f"{100 * (arena / formula - 1):+.1f} %", flush=True)
         self.assertLessEqual(arena, most(shape, name, strategy) * formula)
